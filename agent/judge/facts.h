@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Facts: what two snapshots of one container say about the window between them. Pure arithmetic, no opinion.
+ * Field names follow the report contract (docs/report.md). ABSENT: not measured.
+ */
+#include "../probe/snapshot.h"
+
+struct thread_facts {
+        uint32_t pid, tid, host_pid, host_tid; /* 0: not known in that namespace */
+        char process[PROC_NAME_MAX], name[PROC_NAME_MAX];
+        uint64_t run_ns, wait_ns, stall_ns, stall_above_ns, sleep_ns, sleep_in_stall_ns;
+        uint64_t stalls, stall_longest_ns, stall_p50_ns, stall_p99_ns;
+        uint64_t quota_spent_ns, exec_ns, switches;
+        uint64_t runqueue_delay_ns; /* files */
+        uint64_t wall_ns;           /* how much of the window it was there for */
+        uint32_t folded;            /* > 0: sum of so many ended threads of one process */
+        bool ended;
+};
+
+enum limit_level { LIMIT_CONTAINER, LIMIT_POD, LIMIT_ANCESTOR, LIMIT_LEVEL_COUNT };
+
+#define FACTS_STALLS_MAX 20
+
+struct facts {
+        uint64_t window_ns;
+        struct instant from, to;
+        enum probe_method method;
+        bool exact, measured; /* measured: thread figures from the kernel, not only files */
+        unsigned cpus_online;
+
+        bool has_limit, limit_unknown, parent_hidden;
+        uint64_t limit_milli, quota_ns, period_ns, burst_ns; /* of the tightest level */
+        enum limit_level limit_level;
+        const char *limit_cgroup;
+        uint64_t own_limit_milli;      /* the container's own level, ABSENT: none */
+        bool ancestor_is_tighter;      /* the tightest limit above is tighter than what lies below it asks for */
+        uint64_t weight;
+
+        uint64_t cpu_used_ns;
+        uint64_t periods, periods_throttled, periods_bursts, throttled_used_ns; /* of the tightest level */
+        uint64_t runqueue_throttled_ns, ancestor_throttled_ns;
+
+        uint64_t stall_count, stall_wall_ns, stall_longest_ns, stall_p50_ns, stall_p99_ns;
+        struct stall_interval stalls[FACTS_STALLS_MAX]; /* the longest, longest first */
+        size_t stalls_count;
+        uint64_t stalls_long;          /* stalls, or stalls within one burst, of --warn-stall or more */
+
+        uint64_t quota_ns_lost, ancestor_ns_lost, contention_ns_lost, steal_ns_lost; /* causes.* */
+        uint64_t machine_steal_ns;
+
+        uint64_t wanted_milli, runnable_max, runnable_p99;
+
+        uint64_t burst_count, burst_cpu_p50_ns, burst_cpu_p99_ns, burst_cpu_max_ns, burst_gap_p50_ns, burst_longest_ns;
+        uint64_t burst_slowdown_permille; /* 1000 = not slowed; ABSENT without bursts */
+        uint64_t worst_burst_ns, worst_burst_stall_ns, worst_burst_at_ns;
+
+        struct thread_facts *threads;  /* all of them, sorted by stall, then run (files: by runqueue_delay, then run) */
+        size_t threads_count;
+        uint64_t lost[LOST_REASON_COUNT]; /* in this window */
+        const struct missing_item *missing;
+        size_t missing_count;
+};
+
+struct facts_options {
+        uint64_t warn_stall_ns;
+};
+
+/*
+ * Facts of container @id over (previous, current). @previous NULL: since the probe saw it first. Arrays in @arena. 0; -ENOENT: the
+ * container is in neither; -ENOMEM.
+ */
+int facts_of_window(const struct snapshot *previous, const struct snapshot *current, uint64_t id,
+                    const struct facts_options *options, struct arena *arena, struct facts *ret_facts);
+
+/* Value below which @permille of the distribution lies, interpolated in its bin and capped at @max_ns. ABSENT if empty. */
+uint64_t facts_quantile_u32(const uint32_t *bins, size_t count, unsigned shift, unsigned permille, uint64_t max_ns);
