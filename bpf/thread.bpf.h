@@ -461,6 +461,19 @@ static __always_inline void thread_switch_out(struct task_struct *p, struct thre
         thread_unlock(r);
 }
 
+/* Waited since r->since_ns, but its queue's clock was not read then: the stalls that are known of the queue are its own. */
+static __always_inline void thread_waited_unseen(struct thread_rec *r, __u64 queue, __u64 now) {
+        __u64 from = r->since_ns, stall = 0;
+        struct queue_rec *rec = bpf_map_lookup_elem(&queues, &queue);
+
+        if (rec)
+                stall = queue_overlap(rec, from, now);
+        if (stall)
+                thread_book(r->tid, queue, from, now, stall);
+        r->wait_ns += since(now - from, stall);
+        r->since_ns = now;
+}
+
 /* It left the CPU unseen: what it used since is known; the rest it slept, or waited beside the stalls that are known of its queue. */
 static __always_inline void thread_repair_out(struct task_struct *p, struct thread_rec *r, bool slept, __u64 now) {
         __u64 used = thread_charge(p, r, now);
@@ -474,14 +487,19 @@ static __always_inline void thread_repair_out(struct task_struct *p, struct thre
                 thread_slept(r, now, stall_clock);
                 return;
         }
-        __u64 queue = address_of(p->se.cfs_rq), stall = 0;
-        struct queue_rec *rec = bpf_map_lookup_elem(&queues, &queue);
-        if (rec)
-                stall = queue_overlap(rec, left, now);
-        if (stall)
-                thread_book(r->tid, queue, left, now, stall);
-        r->wait_ns += since(now - left, stall);
-        r->since_ns = now;
+        thread_waited_unseen(r, address_of(p->se.cfs_rq), now);
+}
+
+/* Its wake-up was not shown: since when it is queued is in sched_info, as long as it has not arrived; the rest as above. */
+static __always_inline void thread_repair_wake(struct task_struct *p, struct thread_rec *r, struct cfs_rq *q, __u64 now) {
+        __u64 last_queued = p->sched_info.last_queued;
+        __u64 queued = last_queued ? moment_of_rq(q, last_queued, now) : now;
+
+        count_lost(LOST_AT_SWITCHES, 1);
+        if (queued < r->since_ns)
+                queued = r->since_ns;
+        thread_slept(r, queued, container_step(r->container, 0, 1, now));
+        thread_waited_unseen(r, address_of(q), now);
 }
 
 static __always_inline void thread_switch_in(struct task_struct *p, struct thread_rec *r, __u64 now) {
@@ -493,8 +511,7 @@ static __always_inline void thread_switch_in(struct task_struct *p, struct threa
         if (r->state == THREAD_WAIT) {
                 thread_close(p, r, q, true, now, now);
         } else if (r->state == THREAD_SLEEP) {
-                count_lost(LOST_AT_SWITCHES, 1); /* its wake-up was not shown */
-                thread_slept(r, now, container_step(r->container, 0, 1, now));
+                thread_repair_wake(p, r, q, now);
         } else {
                 thread_repair_out(p, r, false, now);
         }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define WHY_IMPLEMENTATION
 #include "why.h"
 
 #include <stdarg.h>

@@ -86,7 +86,8 @@ static void say_rest(struct check *check, const struct window *window) {
 static int report_window(struct check *check) {
         struct session *session = &check->session;
         struct window cleanup_window window = {0};
-        bool brief = session->target.scope == TARGET_NODE && session->options->output == FORM_TEXT;
+        bool brief = probe_target(session->probe)->scope == TARGET_NODE &&
+                     session->options->output == FORM_TEXT;
         int r = session_judge(session, &window);
 
         if (r < 0)
@@ -131,7 +132,9 @@ static void say_progress(const struct check *check) {
 
 static int wait_for_end(struct check *check, struct instant started) {
         struct session *session = &check->session;
-        bool can_vanish = session->target.scope == TARGET_PID || session->target.scope == TARGET_CGROUP;
+        enum target_scope scope = session->target.scope;
+        /* Looking would be captured too, in the folder of the first tick. */
+        bool can_vanish = (scope == TARGET_PID || scope == TARGET_CGROUP) && !session->options->capture;
         int r = session_set_loop(session, check->loop);
 
         if (r >= 0)
@@ -207,7 +210,10 @@ static int status_of(struct check *check, int r) {
                 return EXIT_CANNOT_MEASURE;
         if (r < 0)
                 return EXIT_FAILED;
-        if (check->containers > 0 && check->measured == 0)
+        if (check->containers == 0)
+                return log_error(EXIT_CANNOT_MEASURE,
+                                 "no container was found: name one with --pid or --cgroup");
+        if (check->measured == 0)
                 return EXIT_CANNOT_MEASURE;
         return check->warnings > 0 && is_known(options->exit_code) ? (int) options->exit_code : EXIT_OK;
 }

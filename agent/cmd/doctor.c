@@ -25,7 +25,7 @@ static void print_text(const struct doctor_line *lines, size_t count, struct tex
 
         for (size_t i = 0; i < count; i++) {
                 text_escape(escaped, sizeof(escaped), lines[i].text, strlen(lines[i].text));
-                text_add(out, "%s  %-12s %s%s%s\n", marks[lines[i].mark], lines[i].id, escaped,
+                text_add(out, "%s  %-13s %s%s%s\n", marks[lines[i].mark], lines[i].id, escaped,
                          lines[i].remedy[0] ? " => " : "", lines[i].remedy);
         }
 }
@@ -134,11 +134,9 @@ const struct command command_doctor = {
                 .name = "doctor",
                 .arguments = "[OPTION...]",
                 .summary = "what can be measured here, and what stands in the way",
-                .description = "One line each: \"ok\" in order, \"--\" not there but not needed, \"!!\" "
-                               "stands in the way; behind => what would\n"
-                               "change it. With --pid, also whether that process may be looked at. Exit "
-                               "status 3: the target cannot\n"
-                               "be measured in any way.",
-                .set = COMMAND_DOCTOR,
+                .description = "One line each: \"ok\" in order, \"--\" not there but not needed, \"!!\" stands in the way; behind =>\n"
+                       "what would change it. With --pid, also whether that process may be looked at. Exit status 3: the\n"
+                       "target cannot be measured in any way.",
+        .set = COMMAND_DOCTOR,
                 .run = run_doctor,
 };

@@ -13,8 +13,8 @@
 /* At the end the output gets this long after its last progress, and this long in all. */
 #define PATIENCE_NS (NS_PER_S)
 #define PATIENCE_TOTAL_NS (2 * NS_PER_S)
-/* Less than this at the end is not worth a report of its own. */
-#define LAST_WINDOW_MIN_NS (10 * NS_PER_MS)
+/* A shorter window at the end is not worth a report, only a place in the summary. */
+#define LAST_REPORT_MIN_NS (100 * NS_PER_MS)
 
 static void summarize(struct monitor *monitor, struct history_entry *entry, const struct snapshot *snapshot,
                       struct instant at) {
@@ -46,8 +46,10 @@ static void speak(struct monitor *monitor, const struct window_row *row) {
 
         if (history_get(&monitor->history, row->sample->id, &entry) >= 0) {
                 entry->seen = true;
-                history_add(entry, &row->facts, window_row_is_lossless(&row->facts));
+                history_add(entry, &row->facts, window_row_is_lossless(&row->facts, &row->judgement));
         }
+        if (monitor->brief)
+                return;
         if (window_row_is_lossy(&row->facts, &row->judgement, monitor->session.options) ||
             (unmeasured && (!entry || !entry->told_unmeasured)))
                 session_report(&monitor->session, row);
@@ -171,7 +173,8 @@ void monitor_finish(struct monitor *monitor, struct instant at) {
         struct session *session = &monitor->session;
         uint64_t lost;
 
-        if (session->probe && !monitor->gone && at.mono_ns > monitor->last.mono_ns + LAST_WINDOW_MIN_NS)
+        monitor->brief = at.mono_ns < monitor->last.mono_ns + LAST_REPORT_MIN_NS;
+        if (session->probe && !monitor->gone && at.mono_ns > monitor->last.mono_ns)
                 (void) monitor_tick(monitor, at, 0);
         summarize_all(monitor, at);
         sink_set_loop(session->sink, NULL);

@@ -15,6 +15,7 @@ struct monitor {
         uint64_t next_summary_ns; /* ABSENT: only at the end */
         uint64_t output_told;     /* lost records that were told about */
         bool gone, failing, closed_told;
+        bool brief;           /* the running window is summed up, but not reported */
         bool target_is_final; /* once gone it cannot come back: a process */
 };
 

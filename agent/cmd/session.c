@@ -161,14 +161,18 @@ struct report_identity session_identity(const struct container_sample *sample,
         };
 }
 
-bool window_row_is_lossless(const struct facts *facts) {
+static bool was_throttled(const struct facts *facts) {
         const uint64_t losses[] = {facts->quota_ns_lost, facts->ancestor_ns_lost, facts->stall_wall_ns,
                                    facts->periods_throttled};
 
         for (size_t i = 0; i < ELEMENTS(losses); i++)
                 if (is_known(losses[i]) && losses[i] > 0)
-                        return false;
-        return true;
+                        return true;
+        return false;
+}
+
+bool window_row_is_lossless(const struct facts *facts, const struct judgement *judgement) {
+        return judgement->severity == SEVERITY_NONE && !was_throttled(facts);
 }
 
 bool window_row_is_lossy(const struct facts *facts, const struct judgement *judgement,
@@ -179,7 +183,7 @@ bool window_row_is_lossy(const struct facts *facts, const struct judgement *judg
                 return true;
         if (judgement->severity == SEVERITY_NONE || judgement->verdict == VERDICT_NOT_MEASURED)
                 return false;
-        if (!window_row_is_lossless(facts))
+        if (was_throttled(facts))
                 return true;
         /* Everybody waits a little on a busy node: only what would be a warning if a limit had done it. */
         lost = lost_time_of(facts);

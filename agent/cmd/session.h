@@ -73,8 +73,8 @@ void window_sort(struct window *window);
  */
 bool window_row_is_lossy(const struct facts *facts, const struct judgement *judgement,
                          const struct options *options);
-/* Was there no throttling at all, however short. */
-bool window_row_is_lossless(const struct facts *facts);
+/* Nothing at all to be told, and no throttling, however short. */
+bool window_row_is_lossless(const struct facts *facts, const struct judgement *judgement);
 
 /* Strings are the sample's; @container_id is filled if its group's name holds one, and must live as long. */
 struct report_identity session_identity(const struct container_sample *sample, char container_id[static 65]);

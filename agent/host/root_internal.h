@@ -94,6 +94,8 @@ void root_capture_data(struct root *root, const char *path, const char *suffix, 
 void root_capture_error(struct root *root, const char *path, int error);
 void root_capture_id(struct root *root, const char *path, uint64_t inode, uint64_t device);
 void root_capture_list(struct root *root, const char *path, const struct root_entry *entries, size_t count);
+/* The saved form of a listing; names that no directory can hold are left out. One block, as from root_dir_list(). */
+int root_parse_list(const char *data, size_t length, struct root_entry **ret_entries, size_t *ret_count);
 void root_capture_directory(struct root *root, const char *path);
 
 /* What the folder noted for a path that is not in it: its negative errno, -ENOENT without a note. */

@@ -137,6 +137,13 @@ static int parse_saved(const char *data, size_t length, struct listing *listing)
         return 0;
 }
 
+int root_parse_list(const char *data, size_t length, struct root_entry **ret_entries, size_t *ret_count) {
+        cleanup_listing struct listing listing = { 0 };
+        int r = parse_saved(data, length, &listing);
+
+        return r < 0 ? r : listing_pack(&listing, ret_entries, ret_count);
+}
+
 void root_capture_list(struct root *root, const char *path, const struct root_entry *entries, size_t count) {
         struct text text;
 
@@ -159,7 +166,7 @@ void root_capture_list(struct root *root, const char *path, const struct root_en
 
 /* --- reading --- */
 
-static int list_kernel(int fd, struct listing *listing) {
+static int add_kernel_names(int fd, struct listing *listing) {
         _Alignas(struct dirent64) char buffer[GETDENTS_BUFFER];
 
         for (;;) {
@@ -188,10 +195,17 @@ static int list_kernel(int fd, struct listing *listing) {
         }
 }
 
+static int list_kernel(const struct root_dir *dir, struct root_entry **ret_entries, size_t *ret_count) {
+        cleanup_listing struct listing listing = { 0 };
+        int r = add_kernel_names(dir->fd, &listing);
+
+        return r < 0 ? r : listing_pack(&listing, ret_entries, ret_count);
+}
+
 /* A folder made by hand has no ".list": what is there, less what only describes it. */
-static int list_folder(const struct root_dir *dir, struct listing *listing) {
-        cleanup_listing struct listing all = { 0 };
-        int r = list_kernel(dir->fd, &all);
+static int list_unsaved(const struct root_dir *dir, struct root_entry **ret_entries, size_t *ret_count) {
+        cleanup_listing struct listing all = { 0 }, listing = { 0 };
+        int r = add_kernel_names(dir->fd, &all);
 
         for (size_t i = 0; r >= 0 && i < all.count; i++) {
                 const char *name = all.names + all.items[i].name_at;
@@ -203,13 +217,24 @@ static int list_folder(const struct root_dir *dir, struct listing *listing) {
                         continue;
                 if (all.items[i].is_directory && length > 0 && (size_t) length < sizeof(path))
                         (void) root_replay_id(dir->root, path, &inode, &device);
-                r = listing_add(listing, name, strlen(name), inode, all.items[i].is_directory);
+                r = listing_add(&listing, name, strlen(name), inode, all.items[i].is_directory);
         }
-        return r;
+        return r < 0 ? r : listing_pack(&listing, ret_entries, ret_count);
+}
+
+static int list_folder(const struct root_dir *dir, const char *path, struct root_entry **ret_entries,
+                       size_t *ret_count) {
+        cleanup_free char *saved = NULL;
+        size_t length;
+        int r;
+
+        if (root_read_sidecar(dir->root, path, "/" ROOT_NAME_LIST, &saved, &length) == 0)
+                return root_parse_list(saved, length, ret_entries, ret_count);
+        r = root_replay_error(dir->root, path);
+        return r == -ENOENT ? list_unsaved(dir, ret_entries, ret_count) : r;
 }
 
 int root_dir_list(const struct root_dir *dir, struct root_entry **ret_entries, size_t *ret_count) {
-        cleanup_listing struct listing listing = { 0 };
         struct root *root = dir->root;
         char buffer[PATH_MAX];
         const char *path;
@@ -217,23 +242,7 @@ int root_dir_list(const struct root_dir *dir, struct root_entry **ret_entries, s
 
         if (r < 0)
                 return r;
-        if (root->live)
-                r = list_kernel(dir->fd, &listing);
-        else {
-                cleanup_free char *saved = NULL;
-                size_t length;
-
-                r = root_read_sidecar(root, path, "/" ROOT_NAME_LIST, &saved, &length);
-                if (r == 0)
-                        r = parse_saved(saved, length, &listing);
-                else {
-                        r = root_replay_error(root, path);
-                        if (r == -ENOENT)
-                                r = list_folder(dir, &listing);
-                }
-        }
-        if (r == 0)
-                r = listing_pack(&listing, ret_entries, ret_count);
+        r = root->live ? list_kernel(dir, ret_entries, ret_count) : list_folder(dir, path, ret_entries, ret_count);
         if (root_captures(root)) {
                 if (r < 0)
                         root_capture_error(root, path, r);

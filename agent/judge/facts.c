@@ -81,8 +81,8 @@ static void facts_init(struct facts *facts) {
 }
 
 /*
- * A container that the previous snapshot had is looked at since then; a new one since the first of its threads was seen,
- * because that is where its counters begin.
+ * A container that the previous snapshot had is looked at since then; a new one since the first of its
+ * threads was seen, because that is where its counters begin.
  */
 static uint64_t window_start(const struct facts_window *window) {
         if (window->before)
@@ -181,7 +181,10 @@ static void fill_causes(const struct facts_window *window, struct facts *facts) 
                         facts->quota_ns_lost = sums->stall_ns - facts->ancestor_ns_lost;
                 }
                 facts->contention_ns_lost = sums->wait_ns;
-                /* Run between switches minus what the kernel charged is steal and interrupts; never more than the machine lost. */
+                /*
+                 * Run between switches minus what the kernel charged is steal and interrupts; never more
+                 * than the machine lost.
+                 */
                 if (is_known(facts->machine_steal_ns) && is_known(sums->run_ns) && is_known(sums->exec_ns)) {
                         uint64_t gap = difference_or_zero(sums->run_ns, sums->exec_ns);
                         facts->steal_ns_lost = gap < facts->machine_steal_ns ? gap : facts->machine_steal_ns;

@@ -19,8 +19,8 @@ struct facts_window {
 };
 
 /*
- * Growth of a counter that the probe keeps for the container. Where counting began within the window (nothing before, or begun anew) the
- * figure itself is the growth.
+ * Growth of a counter that the probe keeps for the container. Where counting began within the window
+ * (nothing before, or begun anew) the figure itself is the growth.
  */
 uint64_t facts_growth(const struct facts_window *window, uint64_t now, uint64_t before);
 /* The thread rows of @container in @snapshot, also where the container itself is no longer listed. */

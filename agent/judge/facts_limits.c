@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which limit applies, where it sits, and what its counters say. Levels come from files and from the scheduler's own groups, which also
- * show ancestors that a cgroup namespace hides.
+ * Which limit applies, where it sits, and what its counters say. Levels come from files and from the
+ * scheduler's own groups, which also show ancestors that a cgroup namespace hides.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,8 +11,9 @@
 #include "ratio.h"
 
 /*
- * A Pod's quota is computed from the sum of its containers' limits and rounded apart from theirs: systemd takes quotas in steps of 10 ms a
- * second (10m), each container's up. A Pod counts as tighter only below that noise; a limit set for the Pod itself differs by more.
+ * A Pod's quota is computed from the sum of its containers' limits and rounded apart from theirs: systemd
+ * takes quotas in steps of 10 ms a second (10m), each container's up. A Pod counts as tighter only below
+ * that noise; a limit set for the Pod itself differs by more.
  */
 #define POD_ROUNDING_MILLI 10
 #define POD_ROUNDING_PERCENT 5
@@ -112,7 +113,10 @@ static void level_from_group(struct level *out, const struct group_level *group)
         level_add_group(out, group);
 }
 
-/* The group that the file level at @index is, or groups_count. Both lists begin at the container's own group. */
+/*
+ * The group that the file level at @index is, or groups_count. Both lists begin at the container's own
+ * group.
+ */
 static size_t group_of_file(const struct container_sample *sample, size_t index) {
         const struct cgroup_level *file = &sample->chain.levels[index];
         for (size_t i = 0; is_known(file->id) && i < sample->groups_count; i++)
@@ -168,7 +172,10 @@ static enum activity activity_of(const struct limits *limits, size_t index) {
         return is_known(times) || is_known(time_ns) ? IDLE : ACTIVITY_UNKNOWN;
 }
 
-/* @level is lower than the limit of @quota_ns in @period_ns, by more than a Pod's rounding where it is a Pod. */
+/*
+ * @level is lower than the limit of @quota_ns in @period_ns, by more than a Pod's rounding where it is a
+ * Pod.
+ */
 static bool is_below_limit(const struct level *level, uint64_t quota_ns, uint64_t period_ns) {
         if (!ratio_is_below(level->quota_ns, level->period_ns, quota_ns, period_ns))
                 return false;
@@ -182,8 +189,8 @@ static bool is_below_limit(const struct level *level, uint64_t quota_ns, uint64_
 }
 
 /*
- * Is the limit of an ancestor tighter than what lies below it asks for? Where it is not, it is the sum of the limits below, and throttles
- * beside them.
+ * Is the limit of an ancestor tighter than what lies below it asks for? Where it is not, it is the sum of
+ * the limits below, and throttles beside them.
  */
 static bool is_tighter(const struct limits *limits, size_t index) {
         const struct level *level = &limits->now.all[index], *own = &limits->now.all[0];
@@ -194,12 +201,17 @@ static bool is_tighter(const struct limits *limits, size_t index) {
                 return is_below_limit(level, level->children_milli, 1000);
         if (!own->has_limit || is_below_limit(level, own->quota_ns, own->period_ns))
                 return true;
-        /* A child without a limit can ask for all of it. Not so in a Pod: Kubernetes gives each of its containers a limit where the
-         * Pod has one; what has none is a sandbox that was not recognized. */
+        /*
+         * A child without a limit can ask for all of it. Not so in a Pod: Kubernetes gives each of its
+         * containers a limit where the Pod has one; what has none is a sandbox that was not recognized.
+         */
         if (level->is_in_files && !target_is_pod_group(level->component))
                 return true;
-        /* The siblings' limits are not known; but if the own limit did nothing and this higher one did, others took their part of it.
-         * Of equal ones either can run out first: their periods begin at different times. */
+        /*
+         * The siblings' limits are not known; but if the own limit did nothing and this higher one did,
+         * others took their part of it. Of equal ones either can run out first: their periods begin at
+         * different times.
+         */
         return is_lower(own, level) && activity_of(limits, 0) == IDLE && activity_of(limits, index) == ACTED;
 }
 
@@ -230,8 +242,8 @@ static size_t tightest_level(const struct limits *limits) {
 }
 
 /*
- * An ancestor shared with others can be the one that stalls although its number is higher than the container's own. The limit that did
- * the stalling is the one to show.
+ * An ancestor shared with others can be the one that stalls although its number is higher than the
+ * container's own. The limit that did the stalling is the one to show.
  */
 static bool is_ancestor_dominant(const struct limits *limits, size_t culprit) {
         if (culprit == 0)
@@ -280,7 +292,9 @@ static void fill_throttled(const struct limits *limits, struct facts *facts) {
                 facts->ancestor_throttled_ns = difference_or_zero(local, by_own);
 }
 
-/* The local clock ran although no limit that we see did anything: a limit above what this namespace shows. */
+/*
+ * The local clock ran although no limit that we see did anything: a limit above what this namespace shows.
+ */
 static bool is_proven_above(const struct limits *limits, const struct facts *facts) {
         if (known_or_zero(facts->ancestor_throttled_ns) == 0)
                 return false;

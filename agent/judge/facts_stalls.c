@@ -25,8 +25,8 @@ static int compare_longest(const void *a, const void *b) {
 }
 
 /*
- * Clips to the window and joins what overlaps or touches: a stall that an ancestor's limit goes on with where the own limit's ends is
- * one stall, only above if all of it was. Returns how many are left.
+ * Clips to the window and joins what overlaps or touches: a stall that an ancestor's limit goes on with
+ * where the own limit's ends is one stall, only above if all of it was. Returns how many are left.
  */
 static size_t join(struct stall_interval *stalls, size_t count, uint64_t from_ns, uint64_t to_ns) {
         size_t kept = 0;
@@ -59,8 +59,9 @@ static uint64_t exact_quantile(const struct stall_interval *stalls, size_t count
 }
 
 /*
- * How often a stall hurt: single ones of --warn-stall or more, or bursts whose stalls summed to it. Both count the same harm from two
- * sides (a long stall is in a burst), so the higher of the two is taken, never their sum.
+ * How often a stall hurt: single ones of --warn-stall or more, or bursts whose stalls summed to it. Both
+ * count the same harm from two sides (a long stall is in a burst), so the higher of the two is taken, never
+ * their sum.
  */
 static uint64_t count_long(const struct facts_window *window, const struct stall_interval *stalls,
                            size_t count) {
@@ -112,8 +113,8 @@ static uint64_t level_highest(size_t i) {
 }
 
 /*
- * The number of threads that was not exceeded in 99 % of the time in which any thread wanted to run. Idle time is left out:
- * how many run at once in a burst does not depend on how rare bursts are.
+ * The number of threads that was not exceeded in 99 % of the time in which any thread wanted to run. Idle
+ * time is left out: how many run at once in a burst does not depend on how rare bursts are.
  */
 static uint64_t runnable_quantile(const struct facts_window *window, unsigned permille, uint64_t highest) {
         uint64_t grown[SNAPSHOT_LEVEL_BINS] = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Thread rows: the growth of each thread's counters, whatever happened to the thread meanwhile: it was born, it ended, it moved to
- * another group, its number was given out again, or it was folded into the sum of its process.
+ * Thread rows: the growth of each thread's counters, whatever happened to the thread meanwhile: it was born,
+ * it ended, it moved to another group, its number was given out again, or it was folded into the sum of its
+ * process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +13,11 @@
 
 #define STALL_SHIFT 14
 
+typedef const struct thread_sample *row_pointer;
+
 /* Rows sorted by what they are rows of. */
 struct row_index {
-        const struct thread_sample **rows;
+        row_pointer *rows;
         size_t count;
 };
 
@@ -23,8 +26,8 @@ static int compare_u64(uint64_t a, uint64_t b) {
 }
 
 /*
- * A thread is its number and its start time: numbers are given out again. A sum of ended threads is that of a process, and its start
- * time is when the sum was begun.
+ * A thread is its number and its start time: numbers are given out again. A sum of ended threads is that of
+ * a process, and its start time is when the sum was begun.
  */
 static int compare_identity(const struct thread_sample *a, const struct thread_sample *b) {
         int c = (a->folded > 0) - (b->folded > 0);
@@ -39,19 +42,18 @@ static int compare_identity(const struct thread_sample *a, const struct thread_s
 }
 
 static int compare_rows(const void *a, const void *b) {
-        return compare_identity(*(const struct thread_sample *const *) a,
-                                *(const struct thread_sample *const *) b);
+        return compare_identity(*(const row_pointer *) a, *(const row_pointer *) b);
 }
 
 static int row_index_make(struct row_index *ret_index, const struct thread_sample *rows, size_t count,
                           struct arena *arena) {
-        const struct thread_sample **sorted = arena_array(arena, count, sizeof(*sorted));
+        row_pointer *sorted = arena_array(arena, count, sizeof(row_pointer));
         if (!sorted)
                 return -ENOMEM;
         for (size_t i = 0; i < count; i++)
                 sorted[i] = &rows[i];
         if (count > 0)
-                qsort(sorted, count, sizeof(*sorted), compare_rows);
+                qsort(sorted, count, sizeof(row_pointer), compare_rows);
         *ret_index = (struct row_index){sorted, count};
         return 0;
 }
@@ -60,19 +62,22 @@ static const struct thread_sample *row_index_find(const struct row_index *index,
                                                   const struct thread_sample *row) {
         if (index->count == 0)
                 return NULL;
-        const struct thread_sample **found =
-                        bsearch(&row, index->rows, index->count, sizeof(*index->rows), compare_rows);
+        row_pointer *found = bsearch(&row, index->rows, index->count, sizeof(row_pointer), compare_rows);
         return found ? *found : NULL;
 }
 
-/* Its row in the previous snapshot, under whatever container; NULL if its counters began within the window. */
+/*
+ * Its row in the previous snapshot, under whatever container; NULL if its counters began within the window.
+ */
 static const struct thread_sample *find_before(const struct facts_window *window,
                                                const struct row_index *before,
                                                const struct thread_sample *row) {
         const struct thread_sample *found = row_index_find(before, row);
 
-        /* Counters go with a thread that moves to another group. Rare, so a walk will do; who was seen first only after the previous
-         * snapshot cannot be in it. */
+        /*
+         * Counters go with a thread that moves to another group. Rare, so a walk will do; who was seen first
+         * only after the previous snapshot cannot be in it.
+         */
         if (!found && window->previous && row->folded == 0 && row->first_ns <= window->previous->at.mono_ns)
                 for (size_t i = 0; i < window->previous->threads_count && !found; i++) {
                         const struct thread_sample *other = &window->previous->threads[i];
@@ -112,8 +117,9 @@ static bool is_of_process(const struct thread_sample *row, const struct thread_s
 }
 
 /*
- * What the previous window already counted of a sum's threads. A thread that lived at the previous snapshot and ended since is
- * folded with all its figures, also those of before: they are taken off, at most for as many threads as were folded.
+ * What the previous window already counted of a sum's threads. A thread that lived at the previous snapshot
+ * and ended since is folded with all its figures, also those of before: they are taken off, at most for as
+ * many threads as were folded.
  */
 static uint32_t fold_base(const struct thread_sample *row, const struct thread_sample *found,
                           const struct row_index *before, const struct row_index *now,
@@ -150,7 +156,9 @@ static void fill_quantiles(struct thread_facts *out, const struct thread_sample 
         out->stall_p99_ns = facts_quantile_u32(bins, SNAPSHOT_STALL_BINS, STALL_SHIFT, 990, longest);
 }
 
-/* Files know nothing but run and delay; the scheduler's hooks tell stall and wait apart and need no delay. */
+/*
+ * Files know nothing but run and delay; the scheduler's hooks tell stall and wait apart and need no delay.
+ */
 static void hide_unmeasured(struct thread_facts *out, bool measured) {
         if (measured) {
                 out->runqueue_delay_ns = ABSENT;
@@ -231,20 +239,26 @@ int facts_threads(struct facts_window *window, struct facts *facts) {
         if (window->before)
                 before_rows = facts_rows(window->previous, window->before, window->id, &before_count);
         int r = row_index_make(&before, before_rows, before_count, window->arena);
-        if (r == 0)
-                r = row_index_make(&now, now_rows, now_count, window->arena);
+        if (r < 0)
+                return r;
+        r = row_index_make(&now, now_rows, now_count, window->arena);
+        if (r < 0)
+                return r;
         struct thread_facts *rows = arena_array(window->arena, now_count, sizeof(*rows));
-        if (r < 0 || !rows)
+        if (!rows)
                 return -ENOMEM;
 
         struct thread_sums *sums = &window->sums;
-        uint64_t none = facts->measured ? 0
-                                        : ABSENT; /* without a thread nothing ran: that is known, if we were looking */
+        /* Without a thread nothing ran: that is known, if we were looking. */
+        uint64_t none = facts->measured ? 0 : ABSENT;
         *sums = (struct thread_sums){none, none, none, none, none, ABSENT};
         for (size_t i = 0; i < now_count; i++) {
                 struct thread_facts *row = &rows[kept];
                 fill_row(row, window, &now_rows[i], &before, &now, facts->measured);
-                /* A sum of ended threads stays in the table; it is a row only of the window in which it grew. */
+                /*
+                 * A sum of ended threads stays in the table; it is a row only of the window in which it
+                 * grew.
+                 */
                 if (now_rows[i].folded > 0 && row->folded == 0)
                         continue;
                 kept++;

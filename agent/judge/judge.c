@@ -11,8 +11,9 @@
 #include "rules.h"
 
 /*
- * One cause has the verdict from 70 % of the lost time on: a second one then has less than half of its share and changing it would not
- * help much. Below that, with two notable ones, whoever reads only the verdict would change the wrong thing.
+ * One cause has the verdict from 70 % of the lost time on: a second one then has less than half of its share
+ * and changing it would not help much. Below that, with two notable ones, whoever reads only the verdict
+ * would change the wrong thing.
  */
 #define MAJORITY_PPM 700000
 
@@ -22,7 +23,10 @@ static const judge_rule rules[] = {
                 rule_cpu_contention,
 };
 
-/* The application sits in containers that could not be looked at: what is known of ours says nothing about it. */
+/*
+ * The application sits in containers that could not be looked at: what is known of ours says nothing about
+ * it.
+ */
 static bool are_others_unseen(const struct facts *facts) {
         for (size_t i = 0; i < facts->missing_count; i++)
                 if (facts->missing[i].what && strcmp(facts->missing[i].what, MISSING_OTHER_CONTAINERS) == 0)

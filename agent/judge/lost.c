@@ -5,9 +5,9 @@
 #include "ratio.h"
 
 /*
- * Long stalls are a warning from six a minute on, as the design has it, whatever the window is; and never a single one: in a window of
- * ten seconds one stall would already be "six a minute", but one stall a day is not. The rate has one percent to give, because windows end
- * a little after their tick.
+ * Long stalls are a warning from six a minute on, as the design has it, whatever the window is; and never a
+ * single one: in a window of ten seconds one stall would already be "six a minute", but one stall a day is
+ * not. The rate has one percent to give, because windows end a little after their tick.
  */
 #define LONG_STALLS_PER_MINUTE 6
 #define LONG_STALLS_MIN 2
@@ -32,7 +32,10 @@ static void lost_from_causes(const struct facts *facts, struct lost_time *lost) 
 static void throttled_of(const struct facts *facts, uint64_t *ret_own_ns, uint64_t *ret_above_ns) {
         *ret_own_ns = facts->runqueue_throttled_ns;
         *ret_above_ns = facts->ancestor_throttled_ns;
-        /* Before 6.6 no counter says how long; a throttled period of the level above can have taken any of the delay. */
+        /*
+         * Before 6.6 no counter says how long; a throttled period of the level above can have taken any of
+         * the delay.
+         */
         if (!is_known(*ret_above_ns) && facts->has_limit && facts->limit_level != LIMIT_CONTAINER &&
             known_or_zero(facts->periods_throttled) > 0)
                 *ret_above_ns = facts->window_ns;
@@ -44,8 +47,8 @@ static void throttled_of(const struct facts *facts, uint64_t *ret_own_ns, uint64
 }
 
 /*
- * A thread is on one run queue at a time, so it cannot have been stalled for longer than all queues of its group together were
- * throttled, nor for longer than its delay.
+ * A thread is on one run queue at a time, so it cannot have been stalled for longer than all queues of its
+ * group together were throttled, nor for longer than its delay.
  */
 static void lost_from_delays(const struct facts *facts, uint64_t own_ns, uint64_t above_ns,
                              struct lost_time *lost) {
@@ -81,7 +84,9 @@ struct lost_time lost_time_of(const struct facts *facts) {
         throttled_of(facts, &own_ns, &above_ns);
         lost_from_delays(facts, own_ns, above_ns, &lost);
         if (!lost.is_known && is_known(facts->cpu_used_ns) && (is_known(own_ns) || is_known(above_ns))) {
-                /* No threads, but the group's own counters: one thread a queue is all that can be assumed. */
+                /*
+                 * No threads, but the group's own counters: one thread a queue is all that can be assumed.
+                 */
                 lost.is_known = true;
                 lost.quota_ns = known_or_zero(own_ns);
                 lost.ancestor_ns = known_or_zero(above_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Exact integer arithmetic for limits and shares. A quota times a period, or a duration times a million, does not fit in
- * 64 bits; a double would round a limit that is equal into one that is tighter.
+ * Exact integer arithmetic for limits and shares. A quota times a period, or a duration times a million,
+ * does not fit in 64 bits; a double would round a limit that is equal into one that is tighter.
  */
 #include <stdbool.h>
 #include <stdint.h>

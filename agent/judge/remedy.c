@@ -20,8 +20,8 @@ uint64_t remedy_round_up(uint64_t milli) {
 }
 
 /*
- * CPU time that one period must offer so that the bursts seen end without a stall. Bursts that follow each other quickly share a period,
- * so as many are counted as can begin in one.
+ * CPU time that one period must offer so that the bursts seen end without a stall. Bursts that follow each
+ * other quickly share a period, so as many are counted as can begin in one.
  */
 static uint64_t cpu_per_period_ns(const struct facts *facts, uint64_t period_ns) {
         uint64_t burst_ns = facts->burst_cpu_p99_ns, times = 1;
@@ -37,8 +37,10 @@ static uint64_t cpu_per_period_ns(const struct facts *facts, uint64_t period_ns)
 
 uint64_t remedy_needed_milli(const struct facts *facts, uint64_t limit_milli, uint64_t period_ns) {
         uint64_t per_period_ns = cpu_per_period_ns(facts, period_ns);
-        /* Without a finished burst: a CPU for each thread that wanted one, on average. More than the work needs, as those that
-         * stall count too. */
+        /*
+         * Without a finished burst: a CPU for each thread that wanted one, on average. More than the work
+         * needs, as those that stall count too.
+         */
         uint64_t needed = is_known(per_period_ns) ? ratio_scale_up(per_period_ns, 1000, period_ns)
                                                   : facts->wanted_milli;
         uint64_t at_once = known_or_zero(facts->runnable_max);

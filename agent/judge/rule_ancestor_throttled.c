@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AncestorThrottled: a limit above the container's own group stalled its threads, and it is tighter than what lies below it. */
+/*
+ * AncestorThrottled: a limit above the container's own group stalled its threads, and it is tighter than
+ * what lies below it.
+ */
 #include <errno.h>
 
 #include "../base/number.h"
@@ -33,8 +36,8 @@ static const char *describe(const struct facts *facts, const struct lost_time *l
 }
 
 /*
- * What the others below the ancestor need is not known here. So the value is the least that serves this container: what its own limit
- * already grants it, or what it needed.
+ * What the others below the ancestor need is not known here. So the value is the least that serves this
+ * container: what its own limit already grants it, or what it needed.
  */
 static int add_fix(const struct facts *facts, struct arena *arena, struct finding *finding) {
         struct fix fix;

@@ -9,7 +9,10 @@
 #include "remedy.h"
 #include "rules.h"
 
-/* More of the container's own threads want to run at once than there are CPUs: they stand in each other's way. */
+/*
+ * More of the container's own threads want to run at once than there are CPUs: they stand in each other's
+ * way.
+ */
 static bool is_crowded(const struct facts *facts) {
         return facts->cpus_online > 0 && is_known(facts->runnable_p99) &&
                facts->runnable_p99 > facts->cpus_online;

@@ -8,7 +8,10 @@
 #include "remedy.h"
 #include "rules.h"
 
-/* "bursts of up to 43 ms of CPU, 357 ms apart; the limit gives 25 ms per 100 ms": where that alone explains the stalls. "" if not. */
+/*
+ * "bursts of up to 43 ms of CPU, 357 ms apart; the limit gives 25 ms per 100 ms": where that alone explains
+ * the stalls. "" if not.
+ */
 static const char *describe_bursts(const struct facts *facts, struct arena *arena) {
         char cpu[NUMBER_TEXT_MAX], gap[NUMBER_TEXT_MAX], quota[NUMBER_TEXT_MAX], period[NUMBER_TEXT_MAX];
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The rules, one file each; their table is in judge.c, their meaning in docs/findings.md. And what they write findings with. */
+/*
+ * The rules, one file each; their table is in judge.c, their meaning in docs/findings.md. And what they
+ * write findings with.
+ */
 #include "judge.h"
 
 int rule_cpu_throttled(const struct facts *facts, const struct judge_options *options, struct arena *arena,

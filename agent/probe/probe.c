@@ -323,9 +323,7 @@ static int read_replay(struct probe *probe, struct snapshot **ret_snapshot, stru
         root_free(probe->tick_root);
         probe->tick_root = NULL;
         int r = capture_tick_root(probe->root, tick->number, &probe->tick_root, why);
-        if (r < 0)
-                return r;
-        if (ops->drained_load)
+        if (r == 0 && ops->drained_load)
                 r = ops->drained_load(probe->backend, probe->tick_root, &drained, why);
         if (r == 0)
                 r = assemble(probe, drained, probe->tick_root, tick->at, &snapshot, why);
@@ -356,6 +354,10 @@ const struct probe_trial *probe_trials(const struct probe *probe) {
 
 struct root *probe_root(const struct probe *probe) {
         return probe->tick_root ? probe->tick_root : probe->root;
+}
+
+const struct target_request *probe_target(const struct probe *probe) {
+        return &probe->options.target;
 }
 
 int probe_fd(const struct probe *probe) {

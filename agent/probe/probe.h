@@ -48,5 +48,8 @@ int probe_read(struct probe *probe, struct instant at, struct snapshot **ret_sna
 int probe_fd(const struct probe *probe);
 int probe_drain(struct probe *probe);
 
+/* What is looked at; of a replay the request of the captured run. */
+const struct target_request *probe_target(const struct probe *probe);
+
 /* Is the process still there that the target was named by (or its group)? */
 bool probe_target_alive(struct probe *probe);

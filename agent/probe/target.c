@@ -345,7 +345,8 @@ static int list_node(struct listing *listing, struct why *why) {
         int r = cgroup_list(listing->root, GROUPS_MAX, listing->arena, &entries, &count, &listing->cut, why);
         if (r < 0 && r != -ENOENT && r != -ENODATA)
                 return r;
-        if (r < 0)
+        int error = r;
+        if (error < 0)
                 count = 0;
 
         const struct cgroup_entry **containers = arena_array(listing->arena, count, sizeof(*containers));
@@ -367,7 +368,10 @@ static int list_node(struct listing *listing, struct why *why) {
                 return 0;
         /* Perhaps the tree is hidden by a cgroup namespace while the host's processes are visible. */
         r = list_of_processes(listing, "", is_of_a_runtime);
-        return r == -ENOMEM ? r : 0;
+        if (r == -ENOMEM)
+                return r;
+        /* Neither groups nor processes of containers: the sentence is the list's. */
+        return listing->count == 0 ? error : 0;
 }
 
 int target_list(struct root *root, const struct target_request *request, struct arena *arena,

@@ -15,6 +15,7 @@
 #   --timeout S       seconds the script may take (60); starting the machine has 60 seconds on top
 #   --cgroup v2|v1|hybrid          --append 'WORDS'  added to the kernel's command line
 #
+# THROTTLESCOPE_ACCEL replaces what qemu is told by -accel (tcg,thread=multi).
 # Prints the script's output and exits with its status; 124: took too long; 125: the machine died or could not start.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -87,6 +87,7 @@ apt_private() (
 			Dir::State "$root";
 			Dir::State::status "$root/status";
 			Dir::Cache "$root";
+			Dir::Cache::srcpkgcache "";
 			Dir::Log "$root";
 			APT::Architectures { "amd64"; "arm64"; };
 			APT::Sandbox::User "$(id -un)";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Hand-built snapshots and facts for the tests of judge/. Times are milliseconds where nothing else is said; the window of
- * build_pair() is 10 s long and ends at 20 s.
+ * Hand-built snapshots and facts for the tests of judge/. Times are milliseconds where nothing else is said;
+ * the window of build_pair() is 10 s long and ends at 20 s.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ struct pair {
 
 static inline struct snapshot *build_snapshot(uint64_t at_ms, enum probe_method method) {
         struct snapshot *snapshot = NULL;
-        struct instant at = { .mono_ns = at_ms * MS, .real_ns = BUILD_REAL_NS + at_ms * MS };
+        struct instant at = {.mono_ns = at_ms * MS, .real_ns = BUILD_REAL_NS + at_ms * MS};
 
         cr_assert_eq(snapshot_new(at, method, &snapshot), 0);
         snapshot->exact = method != PROBE_FILES;
@@ -67,7 +67,8 @@ static inline struct container_sample *build_container(struct snapshot *snapshot
 }
 
 /* The next level up. @quota_ms per 100 ms; ABSENT: none. Its counters are unknown. */
-static inline struct cgroup_level *build_level(struct container_sample *container, const char *path, uint64_t quota_ms) {
+static inline struct cgroup_level *build_level(struct container_sample *container, const char *path,
+                                               uint64_t quota_ms) {
         struct cgroup_level *level = &container->chain.levels[container->chain.levels_count++];
 
         memset(level, 0xff, sizeof(*level));
@@ -78,11 +79,12 @@ static inline struct cgroup_level *build_level(struct container_sample *containe
         return level;
 }
 
-static inline struct group_level *build_group(struct container_sample *container, uint64_t id, const char *name,
-                                              uint64_t quota_ms) {
+static inline struct group_level *build_group(struct container_sample *container, uint64_t id,
+                                              const char *name, uint64_t quota_ms) {
         struct group_level *group = &container->groups[container->groups_count++];
 
-        *group = (struct group_level){ .id = id, .quota_ns = ABSENT, .period_ns = 100 * MS, .burst_ns = ABSENT };
+        *group = (struct group_level){
+                        .id = id, .quota_ns = ABSENT, .period_ns = 100 * MS, .burst_ns = ABSENT};
         snprintf(group->name, sizeof(group->name), "%s", name);
         if (is_known(quota_ms))
                 group->quota_ns = quota_ms * MS;
@@ -90,8 +92,12 @@ static inline struct group_level *build_group(struct container_sample *container
         return group;
 }
 
-/* All figures zero (method files: run and delay, the others ABSENT), seen since 5 s, up to the snapshot's time. */
-static inline struct thread_sample *build_thread(struct snapshot *snapshot, uint64_t container, uint32_t tid) {
+/*
+ * All figures zero (method files: run and delay, the others ABSENT), seen since 5 s, up to the snapshot's
+ * time.
+ */
+static inline struct thread_sample *build_thread(struct snapshot *snapshot, uint64_t container,
+                                                 uint32_t tid) {
         cr_assert(snapshot->threads_count < BUILD_ROOM);
         struct thread_sample *thread = &snapshot->threads[snapshot->threads_count++];
 
@@ -116,8 +122,9 @@ static inline struct thread_sample *build_thread(struct snapshot *snapshot, uint
 }
 
 /* Run, wait, stall and sleep in milliseconds; run is charged as it was. */
-static inline struct thread_sample *build_parts(struct snapshot *snapshot, uint64_t container, uint32_t tid, uint64_t run,
-                                                uint64_t wait, uint64_t stall, uint64_t sleep) {
+static inline struct thread_sample *build_parts(struct snapshot *snapshot, uint64_t container, uint32_t tid,
+                                                uint64_t run, uint64_t wait, uint64_t stall,
+                                                uint64_t sleep) {
         struct thread_sample *thread = build_thread(snapshot, container, tid);
 
         thread->run_ns = thread->exec_ns = run * MS;
@@ -128,8 +135,8 @@ static inline struct thread_sample *build_parts(struct snapshot *snapshot, uint6
 }
 
 /* The sum of @folded ended threads of process @pid. */
-static inline struct thread_sample *build_fold(struct snapshot *snapshot, uint64_t container, uint32_t pid, uint32_t folded,
-                                               uint64_t run, uint64_t stall) {
+static inline struct thread_sample *build_fold(struct snapshot *snapshot, uint64_t container, uint32_t pid,
+                                               uint32_t folded, uint64_t run, uint64_t stall) {
         struct thread_sample *thread = build_parts(snapshot, container, pid, run, 0, stall, 0);
 
         thread->folded = folded;
@@ -140,14 +147,15 @@ static inline struct thread_sample *build_fold(struct snapshot *snapshot, uint64
         return thread;
 }
 
-static inline void build_interval(struct container_sample *container, uint64_t start_ms, uint64_t end_ms, bool above) {
+static inline void build_interval(struct container_sample *container, uint64_t start_ms, uint64_t end_ms,
+                                  bool above) {
         cr_assert(container->intervals_count < BUILD_ROOM);
         container->intervals[container->intervals_count++] =
-                        (struct stall_interval){ start_ms * MS, end_ms * MS, above };
+                        (struct stall_interval){start_ms * MS, end_ms * MS, above};
 }
 
 static inline struct pair build_pair(enum probe_method method) {
-        struct pair pair = { .options = { .warn_stall_ns = 50 * MS } };
+        struct pair pair = {.options = {.warn_stall_ns = 50 * MS}};
 
         pair.previous = build_snapshot(BUILD_FROM_MS, method);
         pair.current = build_snapshot(BUILD_TO_MS, method);
@@ -159,7 +167,8 @@ static inline struct pair build_pair(enum probe_method method) {
 }
 
 /* The same level in both snapshots: [0] of the one before, [1] now. */
-static inline void build_levels(struct pair *pair, const char *path, uint64_t quota_ms, struct cgroup_level *ret[2]) {
+static inline void build_levels(struct pair *pair, const char *path, uint64_t quota_ms,
+                                struct cgroup_level *ret[2]) {
         ret[0] = build_level(pair->before, path, quota_ms);
         ret[1] = build_level(pair->now, path, quota_ms);
 }
@@ -174,7 +183,9 @@ static inline const struct facts *build_facts(struct pair *pair) {
         if (pair->previous)
                 cr_assert_eq(snapshot_sort(pair->previous), 0);
         cr_assert_eq(snapshot_sort(pair->current), 0);
-        cr_assert_eq(facts_of_window(pair->previous, pair->current, BUILD_ID, &pair->options, pair->arena, &pair->facts), 0);
+        cr_assert_eq(facts_of_window(pair->previous, pair->current, BUILD_ID, &pair->options, pair->arena,
+                                     &pair->facts),
+                     0);
         return &pair->facts;
 }
 
@@ -184,7 +195,10 @@ static inline void build_release(struct pair *pair) {
         arena_free(pair->arena);
 }
 
-/* --- facts without snapshots, for what judges them ------------------------------------------------------------------ */
+/*
+ * --- facts without snapshots, for what judges them
+ * ------------------------------------------------------------------
+ */
 
 struct court {
         struct facts facts;
@@ -201,7 +215,7 @@ static inline void court_open(struct court *court, uint64_t window_ms) {
         memset(court, 0, sizeof(*court));
         court->arena = arena_new(1 << 20);
         cr_assert(court->arena);
-        court->options = (struct judge_options){ .warn_lost_ppm = 50000, .warn_stall_ns = 50 * MS };
+        court->options = (struct judge_options){.warn_lost_ppm = 50000, .warn_stall_ns = 50 * MS};
 
         memset(facts, 0xff, sizeof(*facts));
         facts->window_ns = window_ms * MS;
@@ -220,8 +234,8 @@ static inline void court_open(struct court *court, uint64_t window_ms) {
         facts->missing_count = 0;
 }
 
-static inline void court_limit(struct court *court, enum limit_level level, const char *cgroup, uint64_t milli,
-                               uint64_t own_milli) {
+static inline void court_limit(struct court *court, enum limit_level level, const char *cgroup,
+                               uint64_t milli, uint64_t own_milli) {
         struct facts *facts = &court->facts;
 
         facts->has_limit = true;

@@ -21,7 +21,8 @@ Test(judge_facts, the_window_is_that_of_the_snapshots) {
 Test(judge_facts, a_container_in_neither_is_not_found) {
         struct pair pair = build_pair(PROBE_TRACEPOINTS);
         struct facts facts;
-        cr_assert_eq(facts_of_window(pair.previous, pair.current, 12345, &pair.options, pair.arena, &facts), -ENOENT);
+        cr_assert_eq(facts_of_window(pair.previous, pair.current, 12345, &pair.options, pair.arena, &facts),
+                     -ENOENT);
         cr_assert_eq(facts_of_window(NULL, pair.current, 12345, &pair.options, pair.arena, &facts), -ENOENT);
         build_release(&pair);
 }
@@ -102,13 +103,8 @@ Test(judge_facts, steal_is_what_was_not_charged_and_never_more_than_the_machine_
         static const struct {
                 uint64_t before, now, steal;
         } rows[] = {
-                { 1000, 1200, 200 },
-                { 1000, 1300, 300 },
-                { 1000, 1500, 300 },
-                { 1000, 1000, 0 },
-                { ABSENT, 1500, ABSENT },
-                { 1000, ABSENT, ABSENT },
-                { 1000, 999, ABSENT },
+                        {1000, 1200, 200},      {1000, 1300, 300},      {1000, 1500, 300},   {1000, 1000, 0},
+                        {ABSENT, 1500, ABSENT}, {1000, ABSENT, ABSENT}, {1000, 999, ABSENT},
         };
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);
@@ -116,7 +112,8 @@ Test(judge_facts, steal_is_what_was_not_charged_and_never_more_than_the_machine_
                 pair.previous->machine.steal_ns = is_known(rows[i].before) ? rows[i].before * MS : ABSENT;
                 pair.current->machine.steal_ns = is_known(rows[i].now) ? rows[i].now * MS : ABSENT;
                 const struct facts *facts = build_facts(&pair);
-                cr_assert_eq(facts->steal_ns_lost, is_known(rows[i].steal) ? rows[i].steal * MS : ABSENT, "row %zu", i);
+                cr_assert_eq(facts->steal_ns_lost, is_known(rows[i].steal) ? rows[i].steal * MS : ABSENT,
+                             "row %zu", i);
                 build_release(&pair);
         }
 }
@@ -211,7 +208,8 @@ Test(judge_facts, a_full_arena_is_an_error_and_leaves_the_output_alone) {
         pair.arena = arena_new(1024);
         pair.facts.window_ns = 4711;
         cr_assert_eq(snapshot_sort(pair.current), 0);
-        cr_assert_eq(facts_of_window(pair.previous, pair.current, BUILD_ID, &pair.options, pair.arena, &pair.facts),
+        cr_assert_eq(facts_of_window(pair.previous, pair.current, BUILD_ID, &pair.options, pair.arena,
+                                     &pair.facts),
                      -ENOMEM);
         cr_assert_eq(pair.facts.window_ns, 4711);
         build_release(&pair);

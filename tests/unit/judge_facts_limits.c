@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which limit applies, where it sits, whether an ancestor is the one to name, and the kernel's counters of that level. */
+/*
+ * Which limit applies, where it sits, whether an ancestor is the one to name, and the kernel's counters of
+ * that level.
+ */
 #include "judge_build.h"
 
 #define POD "/kubepods/burstable/pod9dae2ba7-9594-4920-9822-4320df8538c7"
 #define POD_NAME "pod9dae2ba7-9594-4920-9822-4320df8538c7"
 #define APP POD "/app"
 
-static void level_counters(struct cgroup_level *level, uint64_t periods, uint64_t throttled, uint64_t throttled_ms) {
+static void level_counters(struct cgroup_level *level, uint64_t periods, uint64_t throttled,
+                           uint64_t throttled_ms) {
         level->stat.nr_periods = periods;
         level->stat.nr_throttled = throttled;
         level->stat.throttled_ns = throttled_ms * MS;
 }
 
-static void group_counters(struct group_level *group, uint64_t periods, uint64_t throttled, uint64_t throttled_ms) {
+static void group_counters(struct group_level *group, uint64_t periods, uint64_t throttled,
+                           uint64_t throttled_ms) {
         group->nr_periods = periods;
         group->nr_throttled = throttled;
         group->throttled_ns = throttled_ms * MS;
@@ -104,8 +109,10 @@ Test(judge_facts_limits, one_tick_only_has_a_limit_but_no_counters) {
         build_release(&pair);
 }
 
-/* own and above: quota per 100 ms of the container's group and of the one above it, which files show; children: sum of the limits below the
- * upper one. */
+/*
+ * own and above: quota per 100 ms of the container's group and of the one above it, which files show;
+ * children: sum of the limits below the upper one.
+ */
 struct two_levels {
         uint64_t own, above, children;
         const char *name;
@@ -116,30 +123,33 @@ struct two_levels {
 
 Test(judge_facts_limits, an_ancestor_is_named_only_if_it_is_tighter_than_what_lies_below) {
         static const struct two_levels rows[] = {
-                /* the sum of what lies below is known */
-                { 25, 30, 299, "/slice", false, LIMIT_CONTAINER, 250 },
-                { 25, 30, 300, "/slice", false, LIMIT_CONTAINER, 250 },
-                { 25, 30, 301, "/slice", true, LIMIT_CONTAINER, 250 },
-                { 25, 20, 250, "/slice", true, LIMIT_ANCESTOR, 200 },
-                /* a child has no limit */
-                { 25, 30, ABSENT, "/slice", true, LIMIT_CONTAINER, 250 },
-                { ABSENT, 30, ABSENT, "/slice", true, LIMIT_ANCESTOR, 300 },
-                /* one container in its Pod: the same limit twice, and a sandbox that was not recognized */
-                { 25, 25, 250, POD, false, LIMIT_CONTAINER, 250 },
-                { 25, 25, ABSENT, POD, false, LIMIT_CONTAINER, 250 },
-                { 25, 30, ABSENT, POD, false, LIMIT_CONTAINER, 250 },
-                /* a limit for the Pod itself */
-                { 25, 20, 250, POD, true, LIMIT_POD, 200 },
-                { 40, 50, 800, POD, true, LIMIT_CONTAINER, 400 },
-                { 40, 30, ABSENT, POD, true, LIMIT_POD, 300 },
-                { ABSENT, 30, ABSENT, POD, true, LIMIT_POD, 300 },
-                /* containers' limits rounded up in steps of 10m each: still the sum */
-                { 42, 41, 420, POD, false, LIMIT_CONTAINER, 420 },
-                { 42, 83, 840, POD, false, LIMIT_CONTAINER, 420 },
-                { 100, 190, 2000, POD, false, LIMIT_CONTAINER, 1000 },
-                { 100, 189, 2000, POD, true, LIMIT_CONTAINER, 1000 },
-                /* nobody above */
-                { 25, ABSENT, ABSENT, "/slice", false, LIMIT_CONTAINER, 250 },
+                        /* the sum of what lies below is known */
+                        {25, 30, 299, "/slice", false, LIMIT_CONTAINER, 250},
+                        {25, 30, 300, "/slice", false, LIMIT_CONTAINER, 250},
+                        {25, 30, 301, "/slice", true, LIMIT_CONTAINER, 250},
+                        {25, 20, 250, "/slice", true, LIMIT_ANCESTOR, 200},
+                        /* a child has no limit */
+                        {25, 30, ABSENT, "/slice", true, LIMIT_CONTAINER, 250},
+                        {ABSENT, 30, ABSENT, "/slice", true, LIMIT_ANCESTOR, 300},
+                        /*
+                         * one container in its Pod: the same limit twice, and a sandbox that was not
+                         * recognized
+                         */
+                        {25, 25, 250, POD, false, LIMIT_CONTAINER, 250},
+                        {25, 25, ABSENT, POD, false, LIMIT_CONTAINER, 250},
+                        {25, 30, ABSENT, POD, false, LIMIT_CONTAINER, 250},
+                        /* a limit for the Pod itself */
+                        {25, 20, 250, POD, true, LIMIT_POD, 200},
+                        {40, 50, 800, POD, true, LIMIT_CONTAINER, 400},
+                        {40, 30, ABSENT, POD, true, LIMIT_POD, 300},
+                        {ABSENT, 30, ABSENT, POD, true, LIMIT_POD, 300},
+                        /* containers' limits rounded up in steps of 10m each: still the sum */
+                        {42, 41, 420, POD, false, LIMIT_CONTAINER, 420},
+                        {42, 83, 840, POD, false, LIMIT_CONTAINER, 420},
+                        {100, 190, 2000, POD, false, LIMIT_CONTAINER, 1000},
+                        {100, 189, 2000, POD, true, LIMIT_CONTAINER, 1000},
+                        /* nobody above */
+                        {25, ABSENT, ABSENT, "/slice", false, LIMIT_CONTAINER, 250},
         };
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);
@@ -152,7 +162,8 @@ Test(judge_facts_limits, an_ancestor_is_named_only_if_it_is_tighter_than_what_li
                 cr_assert_eq(facts->ancestor_is_tighter, rows[i].is_tighter, "row %zu", i);
                 cr_assert_eq(facts->limit_level, rows[i].level, "row %zu", i);
                 cr_assert_eq(facts->limit_milli, rows[i].milli, "row %zu: %" PRIu64, i, facts->limit_milli);
-                cr_assert_eq(facts->own_limit_milli, is_known(rows[i].own) ? rows[i].own * 10 : ABSENT, "row %zu", i);
+                cr_assert_eq(facts->own_limit_milli, is_known(rows[i].own) ? rows[i].own * 10 : ABSENT,
+                             "row %zu", i);
                 build_release(&pair);
         }
 }
@@ -163,10 +174,11 @@ Test(judge_facts_limits, an_ancestor_only_the_scheduler_shows_is_compared_with_t
                 bool is_tighter;
                 enum limit_level level;
         } rows[] = {
-                { 25, 24, true, LIMIT_ANCESTOR },
-                { 25, 25, false, LIMIT_CONTAINER }, /* though only the upper one acted: their periods differ */
-                { 25, 26, true, LIMIT_CONTAINER },  /* the own one did nothing, this one did */
-                { ABSENT, 100, true, LIMIT_ANCESTOR },
+                        {25, 24, true, LIMIT_ANCESTOR},
+                        {25, 25, false,
+                         LIMIT_CONTAINER}, /* though only the upper one acted: their periods differ */
+                        {25, 26, true, LIMIT_CONTAINER}, /* the own one did nothing, this one did */
+                        {ABSENT, 100, true, LIMIT_ANCESTOR},
         };
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);
@@ -267,14 +279,18 @@ Test(judge_facts_limits, the_limit_that_did_the_stalling_is_shown) {
         static const struct {
                 uint64_t stall, above;
                 enum limit_level level;
-        } rows[] = { { 1000, 499, LIMIT_CONTAINER }, { 1000, 500, LIMIT_POD }, { 1000, 1000, LIMIT_POD }, { 0, 0, LIMIT_CONTAINER } };
+        } rows[] = {{1000, 499, LIMIT_CONTAINER},
+                    {1000, 500, LIMIT_POD},
+                    {1000, 1000, LIMIT_POD},
+                    {0, 0, LIMIT_CONTAINER}};
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);
                 struct cgroup_level *own[2], *pod[2];
                 build_levels(&pair, APP, 40, own);
                 build_levels(&pair, POD, 50, pod);
                 pod[1]->children_limit_milli = 800;
-                build_parts(pair.current, BUILD_ID, 1, 100, 0, rows[i].stall, 0)->stall_above_ns = rows[i].above * MS;
+                build_parts(pair.current, BUILD_ID, 1, 100, 0, rows[i].stall, 0)->stall_above_ns =
+                                rows[i].above * MS;
                 const struct facts *facts = build_facts(&pair);
 
                 cr_assert_eq(facts->limit_level, rows[i].level, "row %zu", i);
@@ -285,7 +301,10 @@ Test(judge_facts_limits, the_limit_that_did_the_stalling_is_shown) {
         }
 }
 
-/* Measured on a real cluster: a Pod of 100m + 50m with quota 15 ms showed 21 throttled periods beside 306 of the leaf. */
+/*
+ * Measured on a real cluster: a Pod of 100m + 50m with quota 15 ms showed 21 throttled periods beside 306 of
+ * the leaf.
+ */
 Test(judge_facts_limits, a_pod_that_throttles_beside_its_containers_is_the_own_limit_at_work) {
         struct pair pair = build_pair(PROBE_TRACEPOINTS);
         struct cgroup_level *own[2], *pod[2];
@@ -312,7 +331,7 @@ Test(judge_facts_limits, a_pod_whose_containers_are_not_known_is_named_by_what_i
         static const struct {
                 uint64_t own_throttled, pod_throttled;
                 bool is_tighter;
-        } rows[] = { { 0, 9, true }, { 1, 9, false }, { 0, 0, false } };
+        } rows[] = {{0, 9, true}, {1, 9, false}, {0, 0, false}};
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);
                 struct cgroup_level *own[2];
@@ -329,12 +348,16 @@ Test(judge_facts_limits, a_pod_whose_containers_are_not_known_is_named_by_what_i
 
                 cr_assert_eq(facts->ancestor_is_tighter, rows[i].is_tighter, "row %zu", i);
                 cr_assert_eq(facts->ancestor_ns_lost, rows[i].is_tighter ? 90 * MS : 0, "row %zu", i);
-                cr_assert_eq(facts->limit_level, rows[i].is_tighter ? LIMIT_POD : LIMIT_CONTAINER, "row %zu", i);
+                cr_assert_eq(facts->limit_level, rows[i].is_tighter ? LIMIT_POD : LIMIT_CONTAINER, "row %zu",
+                             i);
                 build_release(&pair);
         }
 }
 
-/* A node that is itself in a limited group (kind): its limit did nothing, the Pod's sum throttled beside the container. */
+/*
+ * A node that is itself in a limited group (kind): its limit did nothing, the Pod's sum throttled beside the
+ * container.
+ */
 Test(judge_facts_limits, an_ancestor_that_did_nothing_is_not_named) {
         struct pair pair = build_pair(PROBE_TRACEPOINTS);
         struct cgroup_level *own[2], *pod[2], *node[2];
@@ -379,10 +402,10 @@ Test(judge_facts_limits, a_limit_above_the_namespace_is_proven_by_the_local_cloc
                 uint64_t own, own_throttled, local_ms;
                 bool is_proven;
         } rows[] = {
-                { ABSENT, 0, 327, true },
-                { ABSENT, 0, 0, false },
-                { 25, 0, 327, true },
-                { 25, 5, 327, false }, /* may be the Pod's sum beside the own limit */
+                        {ABSENT, 0, 327, true},
+                        {ABSENT, 0, 0, false},
+                        {25, 0, 327, true},
+                        {25, 5, 327, false}, /* may be the Pod's sum beside the own limit */
         };
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_FILES);
@@ -400,6 +423,25 @@ Test(judge_facts_limits, a_limit_above_the_namespace_is_proven_by_the_local_cloc
                 cr_assert(facts->parent_hidden);
                 build_release(&pair);
         }
+}
+
+Test(judge_facts_limits, nothing_is_hidden_where_the_groups_reach_the_root) {
+        struct pair pair = build_pair(PROBE_FILES);
+        struct cgroup_level *own[2];
+        struct group_level *group[2];
+        build_levels(&pair, "/", ABSENT, own);
+        pair.now->chain.parent_hidden = true;
+        level_counters(own[0], 0, 0, 0);
+        level_counters(own[1], 10, 0, 0);
+        own[0]->stat.local_throttled_ns = 0;
+        own[1]->stat.local_throttled_ns = 327 * MS;
+        build_groups(&pair, 10, "app", ABSENT, group);
+        build_groups(&pair, 1, "", ABSENT, group);
+        const struct facts *facts = build_facts(&pair);
+
+        cr_assert_not(facts->ancestor_is_tighter);
+        cr_assert_not(facts->limit_unknown);
+        build_release(&pair);
 }
 
 Test(judge_facts_limits, whoever_has_no_limit_was_stalled_from_above) {

@@ -151,14 +151,12 @@ Test(judge_facts_stalls, bursts_slowdown_table) {
         static const struct {
                 uint64_t bursts, length_ms, stall_ms, permille;
         } rows[] = {
-                { 0, 0, 0, ABSENT },       /* no bursts */
-                { 1, 50, 0, 1000 },        /* not slowed */
-                { 1, 100, 50, 2000 },
-                { 1, 100, 99, 100000 },
-                { 1, 100, 100, ABSENT },   /* nothing left to divide by */
-                { 1, 100, 101, ABSENT },
-                { 1, ABSENT, 5, ABSENT },
-                { 1, 100, ABSENT, ABSENT },
+                        {0, 0, 0, ABSENT}, /* no bursts */
+                        {1, 50, 0, 1000},  /* not slowed */
+                        {1, 100, 50, 2000},       {1, 100, 99, 100000},
+                        {1, 100, 100, ABSENT}, /* nothing left to divide by */
+                        {1, 100, 101, ABSENT},    {1, ABSENT, 5, ABSENT},
+                        {1, 100, ABSENT, ABSENT},
         };
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);
@@ -184,7 +182,10 @@ Test(judge_facts_stalls, bursts_without_one_the_maxima_of_an_older_window_do_not
         build_release(&pair);
 }
 
-/* 9.9 s idle, 60 ms with one thread, 39.5 ms with four, 0.5 ms with eight: of 100 busy ms, 99 % have at most four. */
+/*
+ * 9.9 s idle, 60 ms with one thread, 39.5 ms with four, 0.5 ms with eight: of 100 busy ms, 99 % have at most
+ * four.
+ */
 Test(judge_facts_stalls, runnable_p99_is_weighted_by_time_and_leaves_idleness_out) {
         struct pair pair = build_pair(PROBE_TRACEPOINTS);
         pair.before->level_ns[0] = 500 * MS;
@@ -204,7 +205,7 @@ Test(judge_facts_stalls, runnable_p99_is_weighted_by_time_and_leaves_idleness_ou
 Test(judge_facts_stalls, runnable_p99_boundary) {
         static const struct {
                 uint64_t low_us, high_us, p99;
-        } rows[] = { { 989, 11, 9 }, { 990, 10, 2 }, { 991, 9, 2 }, { 0, 0, 0 }, { 0, 1, 9 } };
+        } rows[] = {{989, 11, 9}, {990, 10, 2}, {991, 9, 2}, {0, 0, 0}, {0, 1, 9}};
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);
                 pair.now->level_ns[2] = rows[i].low_us * NS_PER_US;
@@ -220,14 +221,13 @@ Test(judge_facts_stalls, runnable_above_31_a_bin_stands_for_its_highest_and_is_c
                 size_t bin;
                 uint64_t max, p99;
         } rows[] = {
-                { 31, 31, 31 },
-                { 32, 400, 35 },   /* 32..35 */
-                { 39, 400, 63 },   /* 60..63 */
-                { 40, 400, 71 },   /* 64..71 */
-                { 47, 400, 127 },  /* 120..127 */
-                { 40, 66, 66 },    /* the maximum is known to be less */
-                { 63, 4000, 4000 }, /* the last one is open: 480 and more */
-                { 63, ABSENT, 511 },
+                        {31, 31, 31},      {32, 400, 35}, /* 32..35 */
+                        {39, 400, 63},                    /* 60..63 */
+                        {40, 400, 71},                    /* 64..71 */
+                        {47, 400, 127},                   /* 120..127 */
+                        {40, 66, 66},                     /* the maximum is known to be less */
+                        {63, 4000, 4000},                 /* the last one is open: 480 and more */
+                        {63, ABSENT, 511},
         };
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct pair pair = build_pair(PROBE_TRACEPOINTS);

@@ -194,8 +194,11 @@ Test(judge_facts_threads, a_sum_and_a_thread_of_one_number_are_not_the_same) {
         build_release(&pair);
 }
 
-/* Three lived at the last tick with 100, 200 and 300 ms; the first two ended in a crowd and were folded with 150 and 260; the third still
- * lives. New in the sum is 50 + 60, the 5 of a thread never seen, and its count is 3. */
+/*
+ * Three lived at the last tick with 100, 200 and 300 ms; the first two ended in a crowd and were folded with
+ * 150 and 260; the third still lives. New in the sum is 50 + 60, the 5 of a thread never seen, and its count
+ * is 3.
+ */
 Test(judge_facts_threads, what_was_counted_of_a_thread_before_it_was_folded_is_not_counted_twice) {
         struct pair pair = build_pair(PROBE_TRACEPOINTS);
         build_parts(pair.previous, BUILD_ID, 1, 100, 0, 10, 0)->stall_bins[3] = 4;
@@ -209,6 +212,24 @@ Test(judge_facts_threads, what_was_counted_of_a_thread_before_it_was_folded_is_n
         cr_assert_eq(fold_of(facts, 100)->stall_ns, 2 * MS);
         cr_assert_eq(fold_of(facts, 100)->folded, 3);
         cr_assert_eq(row_of(facts, 3)->run_ns, 10 * MS);
+        build_release(&pair);
+}
+
+/*
+ * An ended thread that had a row of its own was never folded, and no more are taken off than were folded:
+ * one of the two that are gone.
+ */
+Test(judge_facts_threads, no_more_is_taken_off_a_sum_than_was_folded) {
+        struct pair pair = build_pair(PROBE_TRACEPOINTS);
+        build_parts(pair.previous, BUILD_ID, 1, 1000, 0, 0, 0)->ended = true;
+        build_parts(pair.previous, BUILD_ID, 2, 100, 0, 0, 0);
+        build_parts(pair.previous, BUILD_ID, 3, 50, 0, 0, 0);
+        build_fold(pair.previous, BUILD_ID, 100, 5, 7000, 0);
+        build_fold(pair.current, BUILD_ID, 100, 6, 7120, 0);
+        const struct thread_facts *fold = fold_of(build_facts(&pair), 100);
+
+        cr_assert_eq(fold->folded, 1);
+        cr_assert_eq(fold->run_ns, 20 * MS);
         build_release(&pair);
 }
 
@@ -229,7 +250,7 @@ Test(judge_facts_threads, are_sorted_by_stall_then_run_and_sleepers_come_last) {
         build_parts(pair.current, BUILD_ID, 5, 0, 0, 900, 0);
         build_parts(pair.current, BUILD_ID, 6, 0, 0, 0, 10000);
         const struct facts *facts = build_facts(&pair);
-        static const uint32_t order[] = { 5, 4, 3, 2, 1, 6 };
+        static const uint32_t order[] = {5, 4, 3, 2, 1, 6};
 
         cr_assert_eq(facts->threads_count, ELEMENTS(order));
         for (size_t i = 0; i < ELEMENTS(order); i++)
@@ -262,7 +283,10 @@ Test(judge_facts_threads, from_files_carry_delay_and_never_a_stall) {
         build_release(&pair);
 }
 
-/* Bins of shift 14: bin 1 is 16384..20480 ns, bin 2 20480..24576. 60 stalls before, 10 in the window: 9 in bin 1, 1 in bin 2. */
+/*
+ * Bins of shift 14: bin 1 is 16384..20480 ns, bin 2 20480..24576. 60 stalls before, 10 in the window: 9 in
+ * bin 1, 1 in bin 2.
+ */
 Test(judge_facts_threads, quantiles_are_of_the_window_only) {
         struct pair pair = build_pair(PROBE_TRACEPOINTS);
         struct thread_sample *before = build_thread(pair.previous, BUILD_ID, 1);

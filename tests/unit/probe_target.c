@@ -170,3 +170,163 @@ Test(target, finds_the_group_of_the_cpu_controller) {
                                   "row %zu", i);
         }
 }
+
+/* ---- listing ---- */
+
+static const struct target_container *list(const struct host *host, struct target_request request,
+                                           struct arena *arena, size_t *ret_count) {
+        struct target_container *containers = NULL;
+        struct why why = {.text = ""};
+        bool cut = true;
+
+        int r = target_list(host->root, &request, arena, &containers, ret_count, &cut, &why);
+        cr_assert(r == 0, "%d: %s", r, why.text);
+        cr_assert(!cut);
+        return containers;
+}
+
+static bool has(const struct target_container *containers, size_t count, const char *path) {
+        for (size_t i = 0; i < count; i++)
+                if (strcmp(containers[i].path, path) == 0)
+                        return true;
+        return false;
+}
+
+Test(target, on_a_node_containers_and_limited_groups_that_stand_alone) {
+        cleanup_arena struct arena *arena = arena_new(1u << 20);
+        struct host host;
+        size_t count;
+
+        host_begin(&host, "/system.slice/throttlescope.service");
+        host_group(&host, "/system.slice", 0, 0, "");
+        host_group(&host, "/system.slice/throttlescope.service", 0, 0, "");
+        host_group(&host, "/system.slice/limited.service", 10000, 0, "77\n");
+        host_group(&host, "/system.slice/docker-" ID_C ".scope", 0, 0, "");
+        host_group(&host, "/kubepods", 300000, 0, "");
+        host_group(&host, "/kubepods/pod" UID_1, 20000, 0, "");
+        host_group(&host, "/kubepods/pod" UID_1 "/" ID_A, 20000, 0, "78\n");
+        host_group(&host, "/kubepods/pod" UID_1 "/" ID_A "/nested", 5000, 0, "79\n");
+        host_group(&host, "/kubepods/pod" UID_1 "/" ID_B, 0, 0, "");
+        host_group(&host, "/kubepods/pod" UID_1 "/crio-conmon-" ID_B ".scope", 0, 0, "");
+        const struct target_container *containers =
+                        list(&host, (struct target_request){.scope = TARGET_NODE}, arena, &count);
+        cr_expect(count == 4, "%zu", count);
+        cr_expect(has(containers, count, "/system.slice/limited.service"));
+        cr_expect(has(containers, count, "/system.slice/docker-" ID_C ".scope"));
+        cr_expect(has(containers, count, "/kubepods/pod" UID_1 "/" ID_A));
+        cr_expect(has(containers, count, "/kubepods/pod" UID_1 "/" ID_B));
+        for (size_t i = 0; i < count; i++)
+                if (strcmp(containers[i].path, "/kubepods/pod" UID_1 "/" ID_A) == 0)
+                        cr_expect(containers[i].a_pid == 78 && is_known(containers[i].id));
+        host_end(&host);
+}
+
+Test(target, finds_host_containers_by_their_processes_behind_a_namespace) {
+        cleanup_arena struct arena *arena = arena_new(1u << 20);
+        struct host host;
+        size_t count;
+
+        host_begin(&host, "/");
+        host_process(&host, 100, "app", 0, 1, 1, "/../../pod" UID_2 "/" ID_A);
+        host_process(&host, 101, "app", 0, 1, 1, "/../../pod" UID_2 "/" ID_A "/sub");
+        host_process(&host, 102, "sshd", 0, 1, 1, "/../../../system.slice/ssh.service");
+        host_process(&host, 103, "app", 0, 1, 1, "/../" ID_B);
+        const struct target_container *containers =
+                        list(&host, (struct target_request){.scope = TARGET_NODE}, arena, &count);
+        cr_expect(count == 2, "%zu", count);
+        cr_expect(has(containers, count, "/../../pod" UID_2 "/" ID_A));
+        cr_expect(has(containers, count, "/../" ID_B));
+        host_end(&host);
+}
+
+Test(target, own_container_goes_up_to_the_runtimes_leaf) {
+        cleanup_arena struct arena *arena = arena_new(1u << 20);
+        struct host host;
+        size_t count;
+
+        host_begin(&host, POD_SYSTEMD "/crio-" ID_A ".scope/container");
+        host_group(&host, POD_SYSTEMD, 60000, 0, "");
+        host_group(&host, POD_SYSTEMD "/crio-" ID_A ".scope", 40000, 0, "");
+        host_group(&host, POD_SYSTEMD "/crio-" ID_A ".scope/container", 30000, 0, "900\n");
+        const struct target_container *own =
+                        list(&host, (struct target_request){.scope = TARGET_SELF}, arena, &count);
+        cr_assert(count == 1);
+        cr_expect_str_eq(own->path, POD_SYSTEMD "/crio-" ID_A ".scope");
+        cr_expect_str_eq(own->chain.levels[0].path, POD_SYSTEMD "/crio-" ID_A ".scope");
+        cr_expect(own->chain.levels[0].quota_ns == 40 * NS_PER_MS);
+        cr_expect(own->chain.tightest == 0, "the tighter group inside is the container's own affair");
+        cr_expect_str_eq(own->chain.levels[1].path, POD_SYSTEMD);
+        host_end(&host);
+}
+
+Test(target, own_container_in_a_private_namespace_is_the_namespaces_root) {
+        cleanup_arena struct arena *arena = arena_new(1u << 20);
+        static const struct {
+                const char *group, *container;
+        } groups[] = {
+                        {"/", "/"},
+                        {"/init", "/"}, /* Docker in Docker moves everything into such a group */
+                        {"/system.slice/web.service", "/system.slice/web.service"},
+                        {"/user.slice/session-1.scope", "/user.slice/session-1.scope"},
+        };
+
+        for (size_t i = 0; i < ELEMENTS(groups); i++) {
+                struct host host;
+                size_t count;
+                host_begin(&host, groups[i].group);
+                host_write(&host, "/sys/fs/cgroup/cgroup.type", "domain\n");
+                if (groups[i].group[1])
+                        host_group(&host, groups[i].group, 0, 0, "900\n");
+                host_group(&host, "", 10000, 0, "");
+                const struct target_container *own =
+                                list(&host, (struct target_request){.scope = TARGET_SELF}, arena, &count);
+                cr_assert(count == 1);
+                cr_expect_str_eq(own->path, groups[i].container, "%s", groups[i].group);
+                cr_expect(own->chain.parent_hidden);
+                host_end(&host);
+        }
+}
+
+Test(target, a_group_is_taken_as_it_is_given) {
+        cleanup_arena struct arena *arena = arena_new(1u << 20);
+        struct host host;
+        size_t count;
+
+        host_begin(&host, "/");
+        host_group(&host, "/a", 20000, 0, "");
+        host_group(&host, "/a/b", 10000, 0, "5\n");
+        const struct target_container *group = list(
+                        &host, (struct target_request){.scope = TARGET_CGROUP, .cgroup = "/sys/fs/cgroup/a"},
+                        arena, &count);
+        cr_assert(count == 1);
+        cr_expect_str_eq(group->path, "/a");
+        cr_expect(group->a_pid == 5);
+        host_end(&host);
+}
+
+Test(target, says_what_is_not_there) {
+        cleanup_arena struct arena *arena = arena_new(1u << 20);
+        struct target_container *containers = NULL;
+        struct host host;
+        struct why why;
+        size_t count;
+        bool cut;
+
+        host_begin(&host, "/");
+        int r = target_list(host.root, &(struct target_request){.scope = TARGET_PID, .pid = 4711}, arena,
+                            &containers, &count, &cut, &why);
+        cr_expect(r == -ENOENT && strstr(why.text, "4711"), "%s", why.text);
+        r = target_list(host.root, &(struct target_request){.scope = TARGET_CGROUP, .cgroup = "/gone"},
+                        arena, &containers, &count, &cut, &why);
+        cr_expect(r == -ENOENT && strstr(why.text, "/gone"), "%s", why.text);
+        host_remove(&host, "/proc/self");
+        r = target_list(host.root, &(struct target_request){.scope = TARGET_SELF}, arena, &containers,
+                        &count, &cut, &why);
+        cr_expect(r == -ENOENT && strstr(why.text, "/proc/self/cgroup"), "%s", why.text);
+        host_write(&host, "/proc/50/cgroup", "0::/x (deleted)\n");
+        r = target_list(host.root, &(struct target_request){.scope = TARGET_PID, .pid = 50}, arena,
+                        &containers, &count, &cut, &why);
+        cr_expect(r == -ENOENT);
+        cr_expect(!containers);
+        host_end(&host);
+}

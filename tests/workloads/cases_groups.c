@@ -8,14 +8,13 @@
 
 #include "load.h"
 
-static int setup_mover(struct ctx *c)
-{
+static int setup_mover(struct ctx *c) {
         uint64_t period = param_time(c, "period", 100 * NS_PER_MS),
                  a_quota = param_time(c, "quota", 20 * NS_PER_MS);
         uint64_t b_quota = param_time(c, "b_quota", 60 * NS_PER_MS),
                  every = param_time(c, "every", 37 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", 2),
-                 processes = (unsigned)param_count(c, "processes", 2);
+        unsigned threads = (unsigned) param_count(c, "threads", 2),
+                 processes = (unsigned) param_count(c, "processes", 2);
         int top, a, b;
 
         top = limited_group(c, -1, NULL, NO_LIMIT, period);
@@ -31,17 +30,16 @@ static int setup_mover(struct ctx *c)
                 if (!busy_team(c, i % 2 ? b : a, threads, false))
                         return -E2BIG;
         c->shared->slots[0].arg[0] = every;
-        c->shared->slots[0].arg[1] = (uint64_t)a;
-        c->shared->slots[0].arg[2] = (uint64_t)b;
+        c->shared->slots[0].arg[1] = (uint64_t) a;
+        c->shared->slots[0].arg[2] = (uint64_t) b;
         return 0;
 }
 
 /* One process after the other changes sides, at any moment of a period: mostly while it waits or is stalled.
  */
-static int control_mover(struct ctx *c)
-{
+static int control_mover(struct ctx *c) {
         const uint64_t *arg = c->shared->slots[0].arg;
-        int a = (int)arg[1], b = (int)arg[2], r;
+        int a = (int) arg[1], b = (int) arg[2], r;
         uint64_t next = now_ns();
 
         for (unsigned i = 0;; i = (i + 1) % c->n_teams) {
@@ -60,8 +58,7 @@ static int control_mover(struct ctx *c)
 }
 
 static int setup_rounds(struct ctx *c, int parent, unsigned rounds, unsigned threads,
-                        void (*work)(struct slot *))
-{
+                        void (*work)(struct slot *)) {
         for (unsigned i = 0; i < rounds; i++) {
                 struct team *t = team_add(c, parent);
 
@@ -79,20 +76,18 @@ static int setup_rounds(struct ctx *c, int parent, unsigned rounds, unsigned thr
         return 0;
 }
 
-static void work_busy_for(struct slot *s)
-{
+static void work_busy_for(struct slot *s) {
         uint64_t end = s->go_ns + s->arg[0];
 
         while (slot_running(s) && now_ns() < end)
                 slot_burn(s, 100 * NS_PER_US);
 }
 
-static int setup_group_removed(struct ctx *c)
-{
+static int setup_group_removed(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", 2),
-                 rounds = (unsigned)param_count(c, "rounds", 5);
+        unsigned threads = (unsigned) param_count(c, "threads", 2),
+                 rounds = (unsigned) param_count(c, "rounds", 5);
         bool settle = param_count(c, "settle", 1);
         int top, r;
 
@@ -106,8 +101,7 @@ static int setup_group_removed(struct ctx *c)
         return r;
 }
 
-static int add_round_group(struct ctx *c, int parent, unsigned i, uint64_t quota_ns, uint64_t period_ns)
-{
+static int add_round_group(struct ctx *c, int parent, unsigned i, uint64_t quota_ns, uint64_t period_ns) {
         char name[16];
         int group;
 
@@ -119,8 +113,7 @@ static int add_round_group(struct ctx *c, int parent, unsigned i, uint64_t quota
 }
 
 /* Each round: a new group, a process in it, its end, and the group is gone. */
-static int group_removed_round(struct ctx *c, struct team *t, unsigned i)
-{
+static int group_removed_round(struct ctx *c, struct team *t, unsigned i) {
         const uint64_t *arg = c->shared->slots[0].arg;
         int r;
 
@@ -146,8 +139,7 @@ static int group_removed_round(struct ctx *c, struct team *t, unsigned i)
         return r;
 }
 
-static int control_group_removed(struct ctx *c)
-{
+static int control_group_removed(struct ctx *c) {
         for (unsigned i = 0; i < c->n_teams && ctx_running(c); i++) {
                 int r = group_removed_round(c, &c->shared->teams[i], i);
 
@@ -157,12 +149,11 @@ static int control_group_removed(struct ctx *c)
         return 0;
 }
 
-static int setup_born_throttled(struct ctx *c)
-{
+static int setup_born_throttled(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 20 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", 2),
-                 rounds = (unsigned)param_count(c, "rounds", 6);
+        unsigned threads = (unsigned) param_count(c, "threads", 2),
+                 rounds = (unsigned) param_count(c, "rounds", 6);
         int top, hog;
 
         top = limited_group(c, -1, NULL, quota, period);
@@ -177,8 +168,7 @@ static int setup_born_throttled(struct ctx *c)
 }
 
 /* Once the hogs are stalled on every CPU: a new group below the same parent, with a process in it. */
-static int control_born_throttled(struct ctx *c)
-{
+static int control_born_throttled(struct ctx *c) {
         const struct team *hog = &c->shared->teams[0];
         int r;
 
@@ -201,12 +191,11 @@ static int control_born_throttled(struct ctx *c)
         return 0;
 }
 
-static int setup_contention(struct ctx *c)
-{
+static int setup_contention(struct ctx *c) {
         uint64_t period = param_time(c, "period", 100 * NS_PER_MS);
-        uint64_t quota = param_time(c, "quota", 2 * (uint64_t)c->n_cpus * period);
-        unsigned threads = (unsigned)param_count(c, "threads", 2 * c->n_cpus);
-        unsigned neighbours = (unsigned)param_count(c, "neighbours", 2 * c->n_cpus);
+        uint64_t quota = param_time(c, "quota", 2 * (uint64_t) c->n_cpus * period);
+        unsigned threads = (unsigned) param_count(c, "threads", 2 * c->n_cpus);
+        unsigned neighbours = (unsigned) param_count(c, "neighbours", 2 * c->n_cpus);
         int top, app, noise;
 
         top = limited_group(c, -1, NULL, NO_LIMIT, period);
@@ -221,8 +210,7 @@ static int setup_contention(struct ctx *c)
         return busy_team(c, app, threads, false) && busy_team(c, noise, neighbours, false) ? 0 : -E2BIG;
 }
 
-static void work_fifo(struct slot *s)
-{
+static void work_fifo(struct slot *s) {
         for (uint64_t next = s->go_ns + s->arg[1]; slot_running(s); next += s->arg[1]) {
                 slot_burn(s, s->arg[0]);
                 if (now_ns() < next)
@@ -232,8 +220,7 @@ static void work_fifo(struct slot *s)
 
 /* v1 with RT_GROUP_SCHED: a group may run real-time threads only within its own budget, its parents' first.
  */
-static int allow_fifo(struct ctx *c, uint64_t runtime_ns)
-{
+static int allow_fifo(struct ctx *c, uint64_t runtime_ns) {
         for (int i = 0; i < c->n_groups; i++) {
                 int r = group_set_rt_runtime(&c->groups[i], runtime_ns / NS_PER_US);
 
@@ -244,13 +231,12 @@ static int allow_fifo(struct ctx *c, uint64_t runtime_ns)
         return 0;
 }
 
-static int setup_rt(struct ctx *c)
-{
+static int setup_rt(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
         uint64_t burn = param_time(c, "burn", 5 * NS_PER_MS), every = param_time(c, "every", 50 * NS_PER_MS);
         uint64_t runtime = param_time(c, "rt_runtime", 300 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", c->n_cpus);
+        unsigned threads = (unsigned) param_count(c, "threads", c->n_cpus);
         struct slot *s;
         struct team *t;
         int group, r;
@@ -273,20 +259,22 @@ static int setup_rt(struct ctx *c)
 }
 
 const struct load_case cases_groups[] = {
-        {"mover-waiting",
-         "processes between two groups: processes=2 threads=2 (each) quota=20ms b_quota=60ms every=37ms "
-         "period=100ms",
-         setup_mover, control_mover, 0},
-        {"group-removed", "rounds=5 threads=2 settle=1 quota=30ms period=100ms", setup_group_removed,
-         control_group_removed, CASE_NO_WINDOW},
-        {"born-throttled", "rounds=6 threads=2 quota=20ms period=100ms", setup_born_throttled,
-         control_born_throttled, CASE_NO_WINDOW},
-        {"contention",
-         "ample limit, busy neighbours: threads=2×CPUs neighbours=2×CPUs quota=2×CPUs×period period=100ms",
-         setup_contention, NULL, 0},
-        {"rt",
-         "a SCHED_FIFO thread beside busy ones: threads=CPUs burn=5ms every=50ms rt_runtime=300ms "
-         "quota=30ms",
-         setup_rt, NULL, 0},
-        {NULL, NULL, NULL, NULL, 0},
+                {"mover-waiting",
+                 "processes between two groups: processes=2 threads=2 (each) quota=20ms b_quota=60ms "
+                 "every=37ms "
+                 "period=100ms",
+                 setup_mover, control_mover, 0},
+                {"group-removed", "rounds=5 threads=2 settle=1 quota=30ms period=100ms", setup_group_removed,
+                 control_group_removed, CASE_NO_WINDOW},
+                {"born-throttled", "rounds=6 threads=2 quota=20ms period=100ms", setup_born_throttled,
+                 control_born_throttled, CASE_NO_WINDOW},
+                {"contention",
+                 "ample limit, busy neighbours: threads=2×CPUs neighbours=2×CPUs quota=2×CPUs×period "
+                 "period=100ms",
+                 setup_contention, NULL, 0},
+                {"rt",
+                 "a SCHED_FIFO thread beside busy ones: threads=CPUs burn=5ms every=50ms rt_runtime=300ms "
+                 "quota=30ms",
+                 setup_rt, NULL, 0},
+                {NULL, NULL, NULL, NULL, 0},
 };

@@ -7,11 +7,10 @@
 
 #include "load.h"
 
-static int setup_parent_limited(struct ctx *c)
-{
+static int setup_parent_limited(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", c->n_cpus);
+        unsigned threads = (unsigned) param_count(c, "threads", c->n_cpus);
         bool pinned = param_count(c, "pinned", 1);
         int pod, leaf;
 
@@ -24,11 +23,10 @@ static int setup_parent_limited(struct ctx *c)
         return busy_team(c, leaf, threads, pinned) ? 0 : -E2BIG;
 }
 
-static int setup_same_quota(struct ctx *c)
-{
+static int setup_same_quota(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", c->n_cpus);
+        unsigned threads = (unsigned) param_count(c, "threads", c->n_cpus);
         bool pinned = param_count(c, "pinned", 1);
         int pod, leaf;
 
@@ -41,19 +39,18 @@ static int setup_same_quota(struct ctx *c)
         return busy_team(c, leaf, threads, pinned) ? 0 : -E2BIG;
 }
 
-static int setup_nested(struct ctx *c)
-{
+static int setup_nested(struct ctx *c) {
         uint64_t wide = param_time(c, "wide", 200 * NS_PER_MS),
                  parent = param_time(c, "parent", 25 * NS_PER_MS);
         uint64_t leaf_quota = param_time(c, "leaf", 60 * NS_PER_MS);
         uint64_t period = param_time(c, "period", 100 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", c->n_cpus);
+        unsigned threads = (unsigned) param_count(c, "threads", c->n_cpus);
         bool pinned = param_count(c, "pinned", 1);
         int top, middle, leaf;
 
         if (c->hierarchy.version == 1 && leaf_quota != NO_LIMIT && leaf_quota > parent)
                 return ctx_unsupported(
-                        c, "cgroup v1 refuses a child's limit above its parent's (leaf=max works)");
+                                c, "cgroup v1 refuses a child's limit above its parent's (leaf=max works)");
         top = limited_group(c, -1, NULL, wide, period);
         if (top < 0)
                 return top;
@@ -67,11 +64,10 @@ static int setup_nested(struct ctx *c)
 }
 
 /* Kubernetes: the Pod's group carries the sum of its containers' limits. */
-static int setup_pod_two(struct ctx *c)
-{
+static int setup_pod_two(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", c->n_cpus);
+        unsigned threads = (unsigned) param_count(c, "threads", c->n_cpus);
         bool pinned = param_count(c, "pinned", 0);
         int pod;
 
@@ -90,10 +86,9 @@ static int setup_pod_two(struct ctx *c)
 }
 
 /* Kept where the control function finds them: in the first worker's arguments. */
-static int setup_changing(struct ctx *c, const uint64_t arg[static 4])
-{
+static int setup_changing(struct ctx *c, const uint64_t arg[static 4]) {
         uint64_t period = param_time(c, "period", 100 * NS_PER_MS);
-        unsigned threads = (unsigned)param_count(c, "threads", c->n_cpus);
+        unsigned threads = (unsigned) param_count(c, "threads", c->n_cpus);
         bool pinned = param_count(c, "pinned", 1);
         int group;
 
@@ -106,16 +101,14 @@ static int setup_changing(struct ctx *c, const uint64_t arg[static 4])
         return 0;
 }
 
-static int setup_limit_change(struct ctx *c)
-{
+static int setup_limit_change(struct ctx *c) {
         uint64_t arg[4] = {param_time(c, "low", 20 * NS_PER_MS), param_time(c, "high", 80 * NS_PER_MS),
                            param_time(c, "every", 330 * NS_PER_MS), 0};
 
         return setup_changing(c, arg);
 }
 
-static int control_limit_change(struct ctx *c)
-{
+static int control_limit_change(struct ctx *c) {
         const uint64_t *arg = c->shared->slots[0].arg;
         struct group *g = &c->groups[c->n_groups - 1];
         int r = 0;
@@ -130,8 +123,7 @@ static int control_limit_change(struct ctx *c)
         return r;
 }
 
-static int setup_limit_removed(struct ctx *c)
-{
+static int setup_limit_removed(struct ctx *c) {
         uint64_t arg[4] = {param_time(c, "quota", 10 * NS_PER_MS), param_time(c, "free", 60 * NS_PER_MS),
                            param_time(c, "every", 350 * NS_PER_MS), 0};
 
@@ -139,8 +131,7 @@ static int setup_limit_removed(struct ctx *c)
 }
 
 /* The limit goes while every thread is stalled, and comes back a moment later. */
-static int control_limit_removed(struct ctx *c)
-{
+static int control_limit_removed(struct ctx *c) {
         const uint64_t *arg = c->shared->slots[0].arg;
         struct group *g = &c->groups[c->n_groups - 1];
         int r;
@@ -164,17 +155,19 @@ static int control_limit_removed(struct ctx *c)
 }
 
 const struct load_case cases_limits[] = {
-        {"parent-limited", "limited parent, free leaf: threads=CPUs pinned=1 quota=30ms period=100ms",
-         setup_parent_limited, NULL, 0},
-        {"same-quota", "the same limit on both: threads=CPUs pinned=1 quota=30ms period=100ms",
-         setup_same_quota, NULL, 0},
-        {"nested", "threads=CPUs pinned=1 wide=200ms parent=25ms leaf=60ms period=100ms", setup_nested, NULL,
-         0},
-        {"pod-two", "two containers and their Pod: threads=CPUs (each) pinned=0 quota=30ms period=100ms",
-         setup_pod_two, NULL, 0},
-        {"limit-change", "threads=CPUs pinned=1 low=20ms high=80ms every=330ms period=100ms",
-         setup_limit_change, control_limit_change, 0},
-        {"limit-removed", "threads=CPUs pinned=1 quota=10ms free=60ms every=350ms period=100ms",
-         setup_limit_removed, control_limit_removed, 0},
-        {NULL, NULL, NULL, NULL, 0},
+                {"parent-limited",
+                 "limited parent, free leaf: threads=CPUs pinned=1 quota=30ms period=100ms",
+                 setup_parent_limited, NULL, 0},
+                {"same-quota", "the same limit on both: threads=CPUs pinned=1 quota=30ms period=100ms",
+                 setup_same_quota, NULL, 0},
+                {"nested", "threads=CPUs pinned=1 wide=200ms parent=25ms leaf=60ms period=100ms",
+                 setup_nested, NULL, 0},
+                {"pod-two",
+                 "two containers and their Pod: threads=CPUs (each) pinned=0 quota=30ms period=100ms",
+                 setup_pod_two, NULL, 0},
+                {"limit-change", "threads=CPUs pinned=1 low=20ms high=80ms every=330ms period=100ms",
+                 setup_limit_change, control_limit_change, 0},
+                {"limit-removed", "threads=CPUs pinned=1 quota=10ms free=60ms every=350ms period=100ms",
+                 setup_limit_removed, control_limit_removed, 0},
+                {NULL, NULL, NULL, NULL, 0},
 };

@@ -11,8 +11,7 @@
 #include "load.h"
 
 /* A lock handed over in order, and always to one: a waiter's sleep ends exactly when the holder lets go. */
-static bool lock_take(struct slot *s, uint32_t *ret_ticket)
-{
+static bool lock_take(struct slot *s, uint32_t *ret_ticket) {
         struct shared *sh = s->shared;
         uint32_t ticket = atomic_fetch_add(&sh->lock_next, 1), seen;
         _Atomic uint32_t *word = &sh->lock_words[ticket % LOCK_WORDS];
@@ -26,8 +25,7 @@ static bool lock_take(struct slot *s, uint32_t *ret_ticket)
         return true;
 }
 
-static void lock_give(struct slot *s, uint32_t ticket)
-{
+static void lock_give(struct slot *s, uint32_t ticket) {
         struct shared *sh = s->shared;
         uint32_t next = ticket + 1, i = next % LOCK_WORDS;
 
@@ -36,8 +34,7 @@ static void lock_give(struct slot *s, uint32_t ticket)
         futex_wake(&sh->lock_words[i], 1);
 }
 
-static void work_lock(struct slot *s)
-{
+static void work_lock(struct slot *s) {
         uint32_t ticket;
 
         while (slot_running(s) && lock_take(s, &ticket)) {
@@ -49,8 +46,7 @@ static void work_lock(struct slot *s)
         }
 }
 
-static int setup_lockholder(struct ctx *c)
-{
+static int setup_lockholder(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
         uint64_t hold = param_time(c, "hold", 5 * NS_PER_MS), outside = param_time(c, "outside", NS_PER_MS);
@@ -75,28 +71,30 @@ static int setup_lockholder(struct ctx *c)
         return t ? 0 : -E2BIG;
 }
 
-static void work_woken(struct slot *s)
-{
+static void work_woken(struct slot *s) {
         while (slot_running(s)) {
-                uint32_t seen = atomic_load(&s->word);
+                uint32_t seen = atomic_load(&s->word_taken);
 
                 slot_wait_change(s, &s->word, seen, &s->word_stamp_ns);
                 if (atomic_load(&s->word) == seen)
                         continue;
+                atomic_store(&s->word_taken, seen + 1);
                 slot_burn(s, s->arg[0]);
                 s->requests++;
         }
 }
 
 /* arg: every, first slot, number of slots. */
-static void work_waker(struct slot *s)
-{
+static void work_waker(struct slot *s) {
         for (uint64_t next = s->go_ns + s->arg[0]; slot_running(s); next += s->arg[0]) {
                 if (now_ns() < next)
                         slot_sleep_until(s, next);
                 for (uint64_t i = 0; i < s->arg[2]; i++) {
                         struct slot *other = &s->shared->slots[s->arg[1] + i];
 
+                        /* One wake-up at a time, or the second would hide when the first was. */
+                        if (atomic_load(&other->word_taken) != atomic_load(&other->word))
+                                continue;
                         atomic_store(&other->word_stamp_ns, now_ns());
                         atomic_fetch_add(&other->word, 1);
                         futex_wake(&other->word, 1);
@@ -104,8 +102,7 @@ static void work_waker(struct slot *s)
         }
 }
 
-static int setup_cross_wake(struct ctx *c)
-{
+static int setup_cross_wake(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
         uint64_t burn = param_time(c, "burn", 3 * NS_PER_MS), every = param_time(c, "every", 8 * NS_PER_MS);
@@ -143,22 +140,19 @@ static int setup_cross_wake(struct ctx *c)
 
 static _Thread_local struct slot *signalled;
 
-static void count_signal(int signo)
-{
-        (void)signo;
+static void count_signal(int signo) {
+        (void) signo;
         if (signalled)
                 atomic_fetch_add_explicit(&signalled->signals, 1, memory_order_relaxed);
 }
 
-static void work_signalled(struct slot *s)
-{
+static void work_signalled(struct slot *s) {
         signalled = s;
         signal(SIGWINCH, count_signal);
         slot_burn(s, 0);
 }
 
-static int setup_signal_storm(struct ctx *c)
-{
+static int setup_signal_storm(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
         uint64_t threads = param_count(c, "threads", c->n_cpus), rate = param_count(c, "rate", 4000);
@@ -184,8 +178,7 @@ static int setup_signal_storm(struct ctx *c)
 
 /* Each thread gets one signal every so often, whatever it does. SIGWINCH does no harm before there is a
  * handler. */
-static int control_signal_storm(struct ctx *c)
-{
+static int control_signal_storm(struct ctx *c) {
         uint64_t every = c->shared->slots[0].arg[0], next = now_ns();
 
         for (;;) {
@@ -205,12 +198,14 @@ static int control_signal_storm(struct ctx *c)
 }
 
 const struct load_case cases_wake[] = {
-        {"lockholder", "threads=4 hold=5ms outside=1ms quota=30ms period=100ms", setup_lockholder, NULL,
-         CASE_HERE},
-        {"cross-wake",
-         "woken from another group: threads=2 burn=3ms every=8ms quota=30ms b_quota=max period=100ms",
-         setup_cross_wake, NULL, 0},
-        {"signal-storm", "threads=CPUs pinned=1 rate=4000 (a second and thread) quota=30ms period=100ms",
-         setup_signal_storm, control_signal_storm, 0},
-        {NULL, NULL, NULL, NULL, 0},
+                {"lockholder", "threads=4 hold=5ms outside=1ms quota=30ms period=100ms", setup_lockholder,
+                 NULL, CASE_HERE},
+                {"cross-wake",
+                 "woken from another group: threads=2 burn=3ms every=8ms quota=30ms b_quota=max "
+                 "period=100ms",
+                 setup_cross_wake, NULL, 0},
+                {"signal-storm",
+                 "threads=CPUs pinned=1 rate=4000 (a second and thread) quota=30ms period=100ms",
+                 setup_signal_storm, control_signal_storm, 0},
+                {NULL, NULL, NULL, NULL, 0},
 };

@@ -15,15 +15,13 @@
 
 #include "load.h"
 
-static void file_close(FILE **f)
-{
+static void file_close(FILE **f) {
         if (*f)
                 fclose(*f);
 }
 #define _cleanup_file_ __attribute__((cleanup(file_close)))
 
-static int file_read(const char *dir, const char *name, char *buf, size_t size)
-{
+static int file_read(const char *dir, const char *name, char *buf, size_t size) {
         char path[PATH_LEN + 64];
         ssize_t n;
         int fd, r;
@@ -40,8 +38,7 @@ static int file_read(const char *dir, const char *name, char *buf, size_t size)
 }
 
 static int __attribute__((format(printf, 3, 4)))
-file_write(const char *dir, const char *name, const char *format, ...)
-{
+file_write(const char *dir, const char *name, const char *format, ...) {
         char path[PATH_LEN + 64], text[64];
         va_list ap;
         int fd, n, r;
@@ -53,13 +50,12 @@ file_write(const char *dir, const char *name, const char *format, ...)
         fd = open(path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
-        r = write(fd, text, (size_t)n) < 0 ? -errno : 0;
+        r = write(fd, text, (size_t) n) < 0 ? -errno : 0;
         close(fd);
         return r;
 }
 
-static bool list_has(const char *list, const char *word, const char *separators)
-{
+static bool list_has(const char *list, const char *word, const char *separators) {
         size_t n = strlen(word);
 
         for (const char *p = list; (p = strstr(p, word)); p += n)
@@ -68,8 +64,7 @@ static bool list_has(const char *list, const char *word, const char *separators)
         return false;
 }
 
-static bool v2_has_cpu(const char *root_dir, const char *mount)
-{
+static bool v2_has_cpu(const char *root_dir, const char *mount) {
         char dir[2 * PATH_LEN], buf[256];
 
         snprintf(dir, sizeof(dir), "%s%s", root_dir, mount);
@@ -77,8 +72,7 @@ static bool v2_has_cpu(const char *root_dir, const char *mount)
 }
 
 /* A v1 mount of cpu wins: a controller sits in one hierarchy only. root_dir is "" but for tests. */
-int hierarchy_find(const char *root_dir, struct hierarchy *ret)
-{
+int hierarchy_find(const char *root_dir, struct hierarchy *ret) {
         char path[PATH_LEN], line[4096];
         _cleanup_file_ FILE *f = NULL;
         struct hierarchy found = {};
@@ -112,8 +106,7 @@ int hierarchy_find(const char *root_dir, struct hierarchy *ret)
 }
 
 /* The directory of the group this process is in, as far as the mount shows it. */
-int group_own_path(const struct hierarchy *h, const char *root_dir, char ret[static PATH_LEN])
-{
+int group_own_path(const struct hierarchy *h, const char *root_dir, char ret[static PATH_LEN]) {
         char path[PATH_LEN], line[PATH_LEN];
         _cleanup_file_ FILE *f = NULL;
 
@@ -137,7 +130,7 @@ int group_own_path(const struct hierarchy *h, const char *root_dir, char ret[sta
                         rel += root_len;
                 if (strcmp(rel, "/") == 0)
                         rel++;
-                if ((size_t)snprintf(ret, PATH_LEN, "%s%s", h->mount, rel) >= PATH_LEN)
+                if ((size_t) snprintf(ret, PATH_LEN, "%s%s", h->mount, rel) >= PATH_LEN)
                         return -ENAMETOOLONG;
                 return 0;
         }
@@ -145,8 +138,7 @@ int group_own_path(const struct hierarchy *h, const char *root_dir, char ret[sta
 }
 
 /* The setting is left on: other groups may have come to need it. */
-static int v2_enable_cpu(const char *dir)
-{
+static int v2_enable_cpu(const char *dir) {
         char buf[256];
         int r;
 
@@ -158,8 +150,7 @@ static int v2_enable_cpu(const char *dir)
         return file_write(dir, "cgroup.subtree_control", "+cpu");
 }
 
-static void group_read_limit(struct group *g)
-{
+static void group_read_limit(struct group *g) {
         char buf[64], *rest;
 
         g->quota_ns = NO_LIMIT;
@@ -180,8 +171,7 @@ static void group_read_limit(struct group *g)
                 g->period_ns = strtoull(buf, NULL, 10) * NS_PER_US;
 }
 
-static int group_open(struct ctx *c, const char *path, bool create, bool internal)
-{
+static int group_open(struct ctx *c, const char *path, bool create, bool internal) {
         struct group *g = &c->groups[c->n_groups];
         struct stat st;
 
@@ -204,8 +194,7 @@ static int group_open(struct ctx *c, const char *path, bool create, bool interna
         return c->n_groups - 1;
 }
 
-static int group_add_here(struct ctx *c)
-{
+static int group_add_here(struct ctx *c) {
         char path[PATH_LEN];
         int r;
 
@@ -216,8 +205,7 @@ static int group_add_here(struct ctx *c)
 }
 
 /* name may have several parts: each is created if it is missing, and removed in the end if we created it. */
-int group_add(struct ctx *c, int parent, const char *name)
-{
+int group_add(struct ctx *c, int parent, const char *name) {
         char path[PATH_LEN];
         const char *base = parent < 0 ? c->hierarchy.mount : c->groups[parent].path;
         size_t used = strlen(base);
@@ -250,22 +238,21 @@ int group_add(struct ctx *c, int parent, const char *name)
         return r;
 }
 
-int group_set_limit(struct group *g, uint64_t quota_ns, uint64_t period_ns)
-{
+int group_set_limit(struct group *g, uint64_t quota_ns, uint64_t period_ns) {
         uint64_t quota = quota_ns / NS_PER_US, period = period_ns / NS_PER_US;
         int r;
 
         if (g->version == 2)
                 r = quota_ns == NO_LIMIT
-                            ? file_write(g->path, "cpu.max", "max %" PRIu64, period)
-                            : file_write(g->path, "cpu.max", "%" PRIu64 " %" PRIu64, quota, period);
+                                    ? file_write(g->path, "cpu.max", "max %" PRIu64, period)
+                                    : file_write(g->path, "cpu.max", "%" PRIu64 " %" PRIu64, quota, period);
         else {
                 r = period_ns == g->period_ns ? 0
                                               : file_write(g->path, "cpu.cfs_period_us", "%" PRIu64, period);
                 if (r >= 0)
                         r = quota_ns == NO_LIMIT
-                                    ? file_write(g->path, "cpu.cfs_quota_us", "-1")
-                                    : file_write(g->path, "cpu.cfs_quota_us", "%" PRIu64, quota);
+                                            ? file_write(g->path, "cpu.cfs_quota_us", "-1")
+                                            : file_write(g->path, "cpu.cfs_quota_us", "%" PRIu64, quota);
         }
         if (r < 0)
                 return r;
@@ -274,8 +261,7 @@ int group_set_limit(struct group *g, uint64_t quota_ns, uint64_t period_ns)
         return 0;
 }
 
-int group_set_burst(struct group *g, uint64_t burst_ns)
-{
+int group_set_burst(struct group *g, uint64_t burst_ns) {
         int r;
 
         r = file_write(g->path, g->version == 2 ? "cpu.max.burst" : "cpu.cfs_burst_us", "%" PRIu64,
@@ -285,18 +271,15 @@ int group_set_burst(struct group *g, uint64_t burst_ns)
         return r;
 }
 
-int group_set_rt_runtime(struct group *g, uint64_t runtime_us)
-{
+int group_set_rt_runtime(struct group *g, uint64_t runtime_us) {
         return file_write(g->path, "cpu.rt_runtime_us", "%" PRIu64, runtime_us);
 }
 
-int group_move(const struct group *g, pid_t pid)
-{
-        return file_write(g->path, "cgroup.procs", "%d", (int)pid);
+int group_move(const struct group *g, pid_t pid) {
+        return file_write(g->path, "cgroup.procs", "%d", (int) pid);
 }
 
-static uint64_t key_read(const char *text, const char *key, uint64_t unit_ns)
-{
+static uint64_t key_read(const char *text, const char *key, uint64_t unit_ns) {
         size_t n = strlen(key);
 
         for (const char *p = text; p; p = strchr(p, '\n')) {
@@ -309,8 +292,7 @@ static uint64_t key_read(const char *text, const char *key, uint64_t unit_ns)
         return UNKNOWN;
 }
 
-void group_read(const struct group *g, struct group_stat *ret)
-{
+void group_read(const struct group *g, struct group_stat *ret) {
         bool v2 = g->version == 2;
         const char *throttled = v2 ? "throttled_usec" : "throttled_time";
         uint64_t unit = v2 ? NS_PER_US : 1;
@@ -332,8 +314,7 @@ void group_read(const struct group *g, struct group_stat *ret)
 }
 
 /* A process that has just ended may still be counted: try for a while. */
-int group_remove(struct group *g)
-{
+int group_remove(struct group *g) {
         if (!g->created || g->removed)
                 return 0;
         for (unsigned tries = 0; rmdir(g->path) < 0; tries++) {
@@ -341,7 +322,7 @@ int group_remove(struct group *g)
                         break;
                 if (errno != EBUSY || tries == 300)
                         return -errno;
-                nanosleep(&(struct timespec){.tv_nsec = 10 * (long)NS_PER_MS}, NULL);
+                nanosleep(&(struct timespec){.tv_nsec = 10 * (long) NS_PER_MS}, NULL);
         }
         g->removed = true;
         return 0;

@@ -15,12 +15,11 @@
 
 #include "load.h"
 
-#define READY_TIMEOUT_NS  (60 * NS_PER_SEC)
-#define PARK_TIMEOUT_NS   (120 * NS_PER_SEC)
+#define READY_TIMEOUT_NS (60 * NS_PER_SEC)
+#define PARK_TIMEOUT_NS (120 * NS_PER_SEC)
 #define WINDOW_TIMEOUT_NS (600 * NS_PER_SEC)
 
-int ctx_unsupported(struct ctx *c, const char *format, ...)
-{
+int ctx_unsupported(struct ctx *c, const char *format, ...) {
         va_list ap;
 
         va_start(ap, format);
@@ -29,26 +28,22 @@ int ctx_unsupported(struct ctx *c, const char *format, ...)
         return -EOPNOTSUPP;
 }
 
-int ctx_pick_cpu(const struct ctx *c, unsigned i)
-{
+int ctx_pick_cpu(const struct ctx *c, unsigned i) {
         return c->cpus[i % c->n_cpus];
 }
 
-bool ctx_running(const struct ctx *c)
-{
+bool ctx_running(const struct ctx *c) {
         return !c->quit && now_ns() < atomic_load(&c->shared->deadline_ns);
 }
 
-static void slot_snapshot(struct slot *s, struct reading *ret)
-{
+static void slot_snapshot(struct slot *s, struct reading *ret) {
         if (s->work && atomic_load(&s->state) == SLOT_RUNNING)
                 slot_read(s, &ret->tally);
         schedstat_read(s->pid, s->tid, &ret->sched);
 }
 
 /* Everything as of now: the begin or the end of a window. Each thread has its own instant, some µs apart. */
-static void ctx_snapshot(struct ctx *c, bool end)
-{
+static void ctx_snapshot(struct ctx *c, bool end) {
         if (!end) {
                 atomic_store(&c->shared->begin_ns, now_ns());
                 atomic_fetch_add(&c->shared->epoch, 1);
@@ -69,11 +64,10 @@ static void ctx_snapshot(struct ctx *c, bool end)
         read_steal_ns(end ? &c->steal_end_ns : &c->steal_begin_ns);
 }
 
-static void ctx_serve_signal(struct ctx *c)
-{
+static void ctx_serve_signal(struct ctx *c) {
         struct signalfd_siginfo info;
 
-        if (read(c->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        if (read(c->signal_fd, &info, sizeof(info)) != (ssize_t) sizeof(info))
                 return;
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
                 c->quit = true;
@@ -92,12 +86,11 @@ static void ctx_serve_signal(struct ctx *c)
 }
 
 /* Waits for a signal, a thread's news, or until the time. 1: a thread had news. */
-static int ctx_wait(struct ctx *c, uint64_t until_ns)
-{
+static int ctx_wait(struct ctx *c, uint64_t until_ns) {
         struct pollfd fds[2] = {{.fd = c->signal_fd, .events = POLLIN},
                                 {.fd = c->shared->event_fd, .events = POLLIN}};
         uint64_t now = now_ns(), left = until_ns > now ? until_ns - now : 0, count;
-        struct timespec ts = {.tv_sec = (time_t)(left / NS_PER_SEC), .tv_nsec = (long)(left % NS_PER_SEC)};
+        struct timespec ts = {.tv_sec = (time_t) (left / NS_PER_SEC), .tv_nsec = (long) (left % NS_PER_SEC)};
         int n;
 
         n = ppoll(fds, 2, &ts, NULL);
@@ -124,8 +117,7 @@ int ctx_sleep_until(struct ctx *c, uint64_t until_ns) {
         return ctx_running(c) ? 0 : -ECANCELED;
 }
 
-int ctx_wait_stalled(struct ctx *c, const struct team *t, uint64_t for_ns)
-{
+int ctx_wait_stalled(struct ctx *c, const struct team *t, uint64_t for_ns) {
         int r = 0;
 
         while (r >= 0 && !team_is_stalled(c, t, for_ns))
@@ -133,16 +125,14 @@ int ctx_wait_stalled(struct ctx *c, const struct team *t, uint64_t for_ns)
         return r;
 }
 
-static bool team_has_state(const struct ctx *c, const struct team *t, enum slot_state state)
-{
+static bool team_has_state(const struct ctx *c, const struct team *t, enum slot_state state) {
         for (unsigned i = 1; i < t->count; i++)
-                if (atomic_load(&c->shared->slots[t->first + i].state) < (uint32_t)state)
+                if (atomic_load(&c->shared->slots[t->first + i].state) < (uint32_t) state)
                         return false;
         return atomic_load(&c->shared->slots[t->first].state) >= SLOT_READY;
 }
 
-static int team_error(struct ctx *c, const struct team *t)
-{
+static int team_error(struct ctx *c, const struct team *t) {
         for (unsigned i = 0; i < t->count; i++) {
                 const struct slot *s = &c->shared->slots[t->first + i];
 
@@ -153,10 +143,17 @@ static int team_error(struct ctx *c, const struct team *t)
         return 0;
 }
 
+/* Those who wait for each other do not know that a window has ended. */
+static void ctx_wake_waiters(struct ctx *c) {
+        for (unsigned i = 0; i < LOCK_WORDS; i++)
+                futex_wake(&c->shared->lock_words[i], INT32_MAX);
+        for (unsigned i = 0; i < c->n_slots; i++)
+                futex_wake(&c->shared->slots[i].word, INT32_MAX);
+}
+
 /* Waits until each worker is in that state or a later one. t NULL: all teams that were started and not
  * collected. */
-int ctx_wait_state(struct ctx *c, const struct team *t, enum slot_state state, uint64_t timeout_ns)
-{
+int ctx_wait_state(struct ctx *c, const struct team *t, enum slot_state state, uint64_t timeout_ns) {
         uint64_t give_up = now_ns() + timeout_ns;
 
         for (;;) {
@@ -177,6 +174,8 @@ int ctx_wait_state(struct ctx *c, const struct team *t, enum slot_state state, u
                         return 0;
                 if (now_ns() > give_up)
                         return -ETIMEDOUT;
+                if (c->ended)
+                        ctx_wake_waiters(c);
                 r = ctx_wait(c, now_ns() + 10 * NS_PER_MS);
                 if (r < 0)
                         return r;
@@ -184,8 +183,7 @@ int ctx_wait_state(struct ctx *c, const struct team *t, enum slot_state state, u
 }
 
 /* The kernel adds a throttled interval to its counters when it ends: at the latest with the period. */
-void ctx_settle(struct ctx *c)
-{
+void ctx_settle(struct ctx *c) {
         uint64_t longest = 0, until;
 
         for (int i = 0; i < c->n_groups; i++)
@@ -197,8 +195,7 @@ void ctx_settle(struct ctx *c)
 }
 
 /* One line from the controller's standard input. 0: got one, -EPIPE: it is gone. */
-static int ctx_wait_line(struct ctx *c)
-{
+static int ctx_wait_line(struct ctx *c) {
         for (;;) {
                 struct pollfd fds[2] = {{.fd = c->signal_fd, .events = POLLIN},
                                         {.fd = STDIN_FILENO, .events = POLLIN}};
@@ -219,8 +216,7 @@ static int ctx_wait_line(struct ctx *c)
         }
 }
 
-static int ctx_start_teams(struct ctx *c)
-{
+static int ctx_start_teams(struct ctx *c) {
         int r;
 
         fflush(NULL); /* or the children would write it once more */
@@ -234,16 +230,14 @@ static int ctx_start_teams(struct ctx *c)
         return ctx_wait_state(c, NULL, SLOT_READY, READY_TIMEOUT_NS);
 }
 
-static void ctx_go(struct ctx *c, uint64_t run_ns)
-{
+static void ctx_go(struct ctx *c, uint64_t run_ns) {
         c->shared->go_ns = now_ns();
         atomic_store(&c->shared->deadline_ns, c->shared->go_ns + run_ns);
         atomic_store(&c->shared->go, 1);
         futex_wake(&c->shared->go, INT32_MAX);
 }
 
-static int ctx_work(struct ctx *c)
-{
+static int ctx_work(struct ctx *c) {
         int r = 0;
 
         if (c->load_case->control)
@@ -255,14 +249,13 @@ static int ctx_work(struct ctx *c)
 
 /* The agent is attached after READY and detached before we let the threads go: its window holds all the
  * work. */
-static int ctx_run_whole(struct ctx *c)
-{
+static int ctx_run_whole(struct ctx *c) {
         int r;
 
         ctx_settle(c);
         ctx_snapshot(c, false);
         report_setup(c);
-        printf("READY %d\n", (int)getpid());
+        printf("READY %d\n", (int) getpid());
         fflush(stdout);
         if (!c->no_wait) {
                 r = ctx_wait_line(c);
@@ -293,8 +286,7 @@ static int ctx_run_whole(struct ctx *c)
 }
 
 /* The threads work before READY and until SIGUSR2. */
-static int ctx_run_window(struct ctx *c)
-{
+static int ctx_run_window(struct ctx *c) {
         int r;
 
         ctx_go(c, WINDOW_TIMEOUT_NS);
@@ -307,7 +299,7 @@ static int ctx_run_window(struct ctx *c)
                         return r;
         }
         report_setup(c);
-        printf("READY %d\n", (int)getpid());
+        printf("READY %d\n", (int) getpid());
         fflush(stdout);
         r = ctx_work(c);
         if (r < 0)
@@ -315,8 +307,7 @@ static int ctx_run_window(struct ctx *c)
         return c->ended ? ctx_wait_state(c, NULL, SLOT_PARKED, PARK_TIMEOUT_NS) : -ETIMEDOUT;
 }
 
-static int ctx_run_case(struct ctx *c)
-{
+static int ctx_run_case(struct ctx *c) {
         int r;
 
         r = ctx_start_teams(c);
@@ -337,13 +328,14 @@ static int ctx_run_case(struct ctx *c)
         return r;
 }
 
-int ctx_run(struct ctx *c)
-{
+int ctx_run(struct ctx *c) {
         int r, q;
 
         r = c->load_case->setup(c);
-        if (r >= 0 && (c->bad_params || !params_all_used(c)))
+        if (r >= 0 && (c->bad_params || !params_all_used(c))) {
+                c->bad_params = true;
                 r = -EINVAL;
+        }
         if (r >= 0)
                 r = ctx_run_case(c);
         for (unsigned i = 0; i < c->n_teams; i++)

@@ -25,8 +25,7 @@ enum {
 static const struct load_case *const tables[] = {cases_busy, cases_limits, cases_groups, cases_wake,
                                                  cases_spawn};
 
-static const struct load_case *case_find(const char *name)
-{
+static const struct load_case *case_find(const char *name) {
         for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
                 for (const struct load_case *k = tables[i]; k->name; k++)
                         if (strcmp(k->name, name) == 0)
@@ -34,8 +33,7 @@ static const struct load_case *case_find(const char *name)
         return NULL;
 }
 
-static void usage(FILE *f)
-{
+static void usage(FILE *f) {
         fputs("load CASE [--seconds S] [--group NAME] [--here] [--window] [--no-wait] [--gaps] "
               "[key=value...]\n"
               "load where [--root DIR]     says which hierarchy would be used\n\n",
@@ -45,13 +43,12 @@ static void usage(FILE *f)
                         fprintf(f, "  %-16s %s\n", k->name, k->help);
 }
 
-static int parse_options(struct ctx *c, int argc, char **argv, const char **ret_root)
-{
+static int parse_options(struct ctx *c, int argc, char **argv, const char **ret_root) {
         static const struct option options[] = {
-                {"seconds", required_argument, NULL, 's'}, {"group", required_argument, NULL, 'g'},
-                {"root", required_argument, NULL, 'r'},    {"here", no_argument, NULL, 'h'},
-                {"window", no_argument, NULL, 'w'},        {"no-wait", no_argument, NULL, 'n'},
-                {"gaps", no_argument, NULL, 'G'},          {NULL, 0, NULL, 0},
+                        {"seconds", required_argument, NULL, 's'}, {"group", required_argument, NULL, 'g'},
+                        {"root", required_argument, NULL, 'r'},    {"here", no_argument, NULL, 'h'},
+                        {"window", no_argument, NULL, 'w'},        {"no-wait", no_argument, NULL, 'n'},
+                        {"gaps", no_argument, NULL, 'G'},          {NULL, 0, NULL, 0},
         };
         int opt, r;
 
@@ -97,8 +94,7 @@ static int parse_options(struct ctx *c, int argc, char **argv, const char **ret_
         return 0;
 }
 
-static int show_hierarchy(const char *root_dir)
-{
+static int show_hierarchy(const char *root_dir) {
         struct hierarchy h;
         char own[PATH_LEN];
         int r;
@@ -114,8 +110,7 @@ static int show_hierarchy(const char *root_dir)
         return EXIT_SUCCESS;
 }
 
-static int ctx_init(struct ctx *c)
-{
+static int ctx_init(struct ctx *c) {
         sigset_t signals;
         cpu_set_t set;
         void *p;
@@ -124,7 +119,7 @@ static int ctx_init(struct ctx *c)
         if (sched_getaffinity(0, sizeof(set), &set) < 0)
                 return -errno;
         for (int i = 0; i < CPU_SETSIZE && c->n_cpus < CPU_LIST_MAX; i++)
-                if (CPU_ISSET((size_t)i, &set))
+                if (CPU_ISSET((size_t) i, &set))
                         c->cpus[c->n_cpus++] = i;
         r = hierarchy_find("", &c->hierarchy);
         if (r < 0)
@@ -146,8 +141,7 @@ static int ctx_init(struct ctx *c)
         return c->shared->event_fd < 0 || c->signal_fd < 0 ? -errno : 0;
 }
 
-static int run_case(struct ctx *c)
-{
+static int run_case(struct ctx *c) {
         int r;
 
         if (c->load_case->flags & CASE_WINDOW)
@@ -164,13 +158,14 @@ static int run_case(struct ctx *c)
                 printf("UNSUPPORTED %s\n", c->reason);
                 return EXIT_UNSUPPORTED;
         }
+        if (c->bad_params)
+                return EXIT_USAGE;
         if (r < 0)
                 fprintf(stderr, "load: %s: %s\n", c->load_case->name, strerror(-r));
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
         static struct ctx c = {.run_ns = 5 * NS_PER_SEC};
         const char *root_dir = "";
         char name[64];
@@ -179,7 +174,7 @@ int main(int argc, char **argv)
                 usage(argc < 2 ? stderr : stdout);
                 return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
         }
-        snprintf(name, sizeof(name), "throttlescope-load-%d", (int)getpid());
+        snprintf(name, sizeof(name), "throttlescope-load-%d", (int) getpid());
         c.group_name = name;
         if (parse_options(&c, argc - 1, argv + 1, &root_dir) < 0)
                 return EXIT_USAGE;

@@ -14,11 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GAP_NS     UINT64_C(50000) /* a busy loop that hears nothing for longer than this saw a gap */
-#define NO_LIMIT   UINT64_MAX
-#define UNKNOWN    UINT64_MAX
-#define NS_PER_US  UINT64_C(1000)
-#define NS_PER_MS  UINT64_C(1000000)
+#define GAP_NS UINT64_C(50000) /* a busy loop that hears nothing for longer than this saw a gap */
+#define NO_LIMIT UINT64_MAX
+#define UNKNOWN UINT64_MAX
+#define NS_PER_US UINT64_C(1000)
+#define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_SEC UINT64_C(1000000000)
 #define LOCK_WORDS 64U
 
@@ -77,8 +77,8 @@ struct slot {
         _Atomic uint32_t state;
         int error;
         pid_t pid, tid, inner_pid,
-                inner_tid;        /* as the mounted /proc numbers them; as the thread itself does */
-        uint64_t go_ns, first_ns; /* told to start; first instruction after that */
+                        inner_tid; /* as the mounted /proc numbers them; as the thread itself does */
+        uint64_t go_ns, first_ns;  /* told to start; first instruction after that */
         uint64_t cpu_base_ns;
         uint64_t own_delay_ns; /* run delay read by the thread itself just before it parked */
         uint64_t requests, latency_sum_ns, latency_max_ns;
@@ -90,7 +90,7 @@ struct slot {
         uint64_t children_exact_cpu_ns; /* with their exit path, from getrusage */
 
         /* for waiting on each other */
-        _Atomic uint32_t word;
+        _Atomic uint32_t word, word_taken;
         _Atomic uint64_t word_stamp_ns;
         const _Atomic uint64_t *wait_stamp; /* where the one that wakes this thread leaves the time */
         _Atomic uint64_t signals;
@@ -133,7 +133,7 @@ struct hierarchy {
 
 struct group_stat {
         uint64_t periods, throttled, throttled_ns, bursts, burst_ns, local_ns,
-                usage_ns; /* UNKNOWN: no such file */
+                        usage_ns; /* UNKNOWN: no such file */
 };
 
 struct group {

@@ -9,8 +9,7 @@
 
 #include "load.h"
 
-int param_add(struct ctx *c, const char *text)
-{
+int param_add(struct ctx *c, const char *text) {
         const char *eq = strchr(text, '=');
         char *key;
 
@@ -18,15 +17,14 @@ int param_add(struct ctx *c, const char *text)
                 return -EINVAL;
         if (c->n_params == PARAM_MAX)
                 return -E2BIG;
-        key = strndup(text, (size_t)(eq - text)); /* lives as long as the program */
+        key = strndup(text, (size_t) (eq - text)); /* lives as long as the program */
         if (!key)
                 return -ENOMEM;
         c->params[c->n_params++] = (struct param){.key = key, .value = eq + 1};
         return 0;
 }
 
-static const char *param_find(struct ctx *c, const char *key)
-{
+static const char *param_find(struct ctx *c, const char *key) {
         const char *value = NULL;
 
         for (unsigned i = 0; i < c->n_params; i++)
@@ -37,14 +35,12 @@ static const char *param_find(struct ctx *c, const char *key)
         return value;
 }
 
-static void param_bad(struct ctx *c, const char *key, const char *value, const char *form)
-{
+static void param_bad(struct ctx *c, const char *key, const char *value, const char *form) {
         fprintf(stderr, "load: %s=%s: expected %s\n", key, value, form);
         c->bad_params = true;
 }
 
-uint64_t param_count(struct ctx *c, const char *key, uint64_t fallback)
-{
+uint64_t param_count(struct ctx *c, const char *key, uint64_t fallback) {
         const char *value = param_find(c, key);
         unsigned long long n;
         char *end;
@@ -60,8 +56,7 @@ uint64_t param_count(struct ctx *c, const char *key, uint64_t fallback)
         return n;
 }
 
-int parse_time(const char *text, uint64_t *ret_ns)
-{
+int parse_time(const char *text, uint64_t *ret_ns) {
         static const struct {
                 const char *unit;
                 double ns;
@@ -78,14 +73,13 @@ int parse_time(const char *text, uint64_t *ret_ns)
                 return -EINVAL;
         for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
                 if (strcmp(end, units[i].unit) == 0) {
-                        *ret_ns = (uint64_t)(x * units[i].ns + 0.5);
+                        *ret_ns = (uint64_t) (x * units[i].ns + 0.5);
                         return 0;
                 }
         return -EINVAL;
 }
 
-uint64_t param_time(struct ctx *c, const char *key, uint64_t fallback_ns)
-{
+uint64_t param_time(struct ctx *c, const char *key, uint64_t fallback_ns) {
         const char *value = param_find(c, key);
         uint64_t ns;
 
@@ -98,8 +92,7 @@ uint64_t param_time(struct ctx *c, const char *key, uint64_t fallback_ns)
         return ns;
 }
 
-bool params_all_used(const struct ctx *c)
-{
+bool params_all_used(const struct ctx *c) {
         bool all = true;
 
         for (unsigned i = 0; i < c->n_params; i++)

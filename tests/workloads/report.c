@@ -12,47 +12,41 @@
 
 static const char *separator = "";
 
-static void json_text(const char *key, const char *value)
-{
+static void json_text(const char *key, const char *value) {
         printf("%s\"%s\":\"", separator, key);
         for (; *value; value++)
                 if (*value == '"' || *value == '\\')
                         printf("\\%c", *value);
-                else if ((unsigned char)*value < 0x20)
-                        printf("\\u%04x", (unsigned)*value);
+                else if ((unsigned char) *value < 0x20)
+                        printf("\\u%04x", (unsigned) *value);
                 else
                         putchar(*value);
         putchar('"');
         separator = ",";
 }
 
-static void json_number(const char *key, uint64_t value)
-{
+static void json_number(const char *key, uint64_t value) {
         if (value == UNKNOWN)
                 return;
         printf("%s\"%s\":%" PRIu64, separator, key, value);
         separator = ",";
 }
 
-static void json_open(const char *type)
-{
+static void json_open(const char *type) {
         separator = "";
         putchar('{');
         json_text("type", type);
 }
 
-static void json_close(void)
-{
+static void json_close(void) {
         puts("}");
 }
 
-static uint64_t delta(uint64_t begin, uint64_t end)
-{
+static uint64_t delta(uint64_t begin, uint64_t end) {
         return begin == UNKNOWN || end == UNKNOWN ? UNKNOWN : end - begin;
 }
 
-int read_steal_ns(uint64_t *ret)
-{
+int read_steal_ns(uint64_t *ret) {
         unsigned long long v[8];
         FILE *f;
         int n;
@@ -65,17 +59,16 @@ int read_steal_ns(uint64_t *ret)
         fclose(f);
         if (n != 8)
                 return -EIO;
-        *ret = v[7] * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+        *ret = v[7] * (NS_PER_SEC / (uint64_t) sysconf(_SC_CLK_TCK));
         return 0;
 }
 
-static void report_group(const struct group *g)
-{
+static void report_group(const struct group *g) {
         const char *cgroup = g->path + g->mount_len;
 
         json_text("path", g->path);
         json_text("cgroup", *cgroup ? cgroup : "/");
-        json_number("version", (uint64_t)g->version);
+        json_number("version", (uint64_t) g->version);
         json_number("id", g->id);
         json_number("quota_ns", g->quota_ns);
         json_number("period_ns", g->period_ns);
@@ -83,27 +76,25 @@ static void report_group(const struct group *g)
                 json_number("burst_ns", g->burst_ns);
 }
 
-static void report_ids(const struct ctx *c, const struct slot *s)
-{
+static void report_ids(const struct ctx *c, const struct slot *s) {
         int group = s->team->group;
 
         json_text("name", s->name);
         json_text("role", s->role);
-        json_number("pid", (uint64_t)s->pid);
-        json_number("tid", (uint64_t)s->tid);
-        json_number("inner_pid", (uint64_t)s->inner_pid);
-        json_number("inner_tid", (uint64_t)s->inner_tid);
+        json_number("pid", (uint64_t) s->pid);
+        json_number("tid", (uint64_t) s->tid);
+        json_number("inner_pid", (uint64_t) s->inner_pid);
+        json_number("inner_tid", (uint64_t) s->inner_tid);
         if (group >= 0)
                 json_number("group_id", c->groups[group].id);
         if (s->cpu >= 0)
-                json_number("cpu", (uint64_t)s->cpu);
+                json_number("cpu", (uint64_t) s->cpu);
 }
 
-void report_setup(const struct ctx *c)
-{
+void report_setup(const struct ctx *c) {
         json_open("setup");
         json_text("case", c->load_case->name);
-        json_number("pid", (uint64_t)getpid());
+        json_number("pid", (uint64_t) getpid());
         json_text("mode", c->window ? "window" : "whole");
         printf(",\"groups\":[");
         for (int i = 0; i < c->n_groups; i++) {
@@ -127,8 +118,7 @@ void report_setup(const struct ctx *c)
         json_close();
 }
 
-static void report_children(const struct slot *s)
-{
+static void report_children(const struct slot *s) {
         const struct children *k = &s->children;
 
         if (atomic_load(&k->count) == 0)
@@ -144,8 +134,7 @@ static void report_children(const struct slot *s)
 }
 
 /* Without a window the time runs from the word to go, the wake-up included. */
-static void report_thread(const struct ctx *c, const struct slot *s)
-{
+static void report_thread(const struct ctx *c, const struct slot *s) {
         const struct tally *b = &s->begin.tally, *e = &s->end.tally;
         uint64_t start = c->window ? b->at_ns : s->go_ns;
 
@@ -165,8 +154,8 @@ static void report_thread(const struct ctx *c, const struct slot *s)
         if (s->work && !s->no_own_clock) {
                 json_number("gap_ns", e->gap_ns - b->gap_ns);
                 json_number("gap_max_ns", e->epoch == atomic_load(&c->shared->epoch) || e->gaps > b->gaps
-                                                  ? e->gap_max_ns
-                                                  : 0);
+                                                          ? e->gap_max_ns
+                                                          : 0);
                 json_number("gaps", e->gaps - b->gaps);
                 json_number("sleep_ns", e->sleep_ns - b->sleep_ns);
         }
@@ -183,8 +172,7 @@ static void report_thread(const struct ctx *c, const struct slot *s)
         json_close();
 }
 
-static void report_sums(const struct ctx *c)
-{
+static void report_sums(const struct ctx *c) {
         uint64_t wall = 0, cpu = 0, gap = 0, sleep = 0, exec = 0, run_delay = 0, threads = 0;
 
         for (unsigned i = 0; i < c->n_slots; i++) {
@@ -212,8 +200,7 @@ static void report_sums(const struct ctx *c)
         json_close();
 }
 
-static void report_groups(const struct ctx *c)
-{
+static void report_groups(const struct ctx *c) {
         for (int i = 0; i < c->n_groups; i++) {
                 const struct group_stat *b = &c->groups[i].begin, *e = &c->groups[i].end;
 
@@ -230,8 +217,7 @@ static void report_groups(const struct ctx *c)
         }
 }
 
-void report_json(const struct ctx *c)
-{
+void report_json(const struct ctx *c) {
         json_open("case");
         json_text("case", c->load_case->name);
         json_text("mode", c->window ? "window" : "whole");
@@ -249,7 +235,7 @@ void report_json(const struct ctx *c)
                 if (!t->started)
                         continue;
                 json_open("process");
-                json_number("pid", (uint64_t)c->shared->slots[t->first].pid);
+                json_number("pid", (uint64_t) c->shared->slots[t->first].pid);
                 json_number("threads", t->count);
                 json_number("cpu_ns", t->cpu_end_ns - t->cpu_begin_ns);
                 json_close();
@@ -263,8 +249,7 @@ void report_json(const struct ctx *c)
 }
 
 /* For people, and for the lab: what the threads themselves noticed. */
-void report_gaps(const struct ctx *c)
-{
+void report_gaps(const struct ctx *c) {
         printf("%-16s %8s %12s %10s %8s %9s\n", "thread", "tid", "largest gap", "gaps", "in gaps",
                "of wall");
         for (unsigned i = 0; i < c->n_slots; i++) {
@@ -274,8 +259,8 @@ void report_gaps(const struct ctx *c)
 
                 if (!s->work || s->no_own_clock || !s->team->started || wall == 0)
                         continue;
-                printf("%-16s %8d %9.1f ms %10" PRIu64 " %6.2f s %8.1f%%\n", s->name, (int)s->inner_tid,
-                       (double)e->gap_max_ns / 1e6, e->gaps - b->gaps, (double)gap / 1e9,
-                       100.0 * (double)gap / (double)wall);
+                printf("%-16s %8d %9.1f ms %10" PRIu64 " %6.2f s %8.1f%%\n", s->name, (int) s->inner_tid,
+                       (double) e->gap_max_ns / 1e6, e->gaps - b->gaps, (double) gap / 1e9,
+                       100.0 * (double) gap / (double) wall);
         }
 }

@@ -18,10 +18,9 @@
 
 #include "load.h"
 
-int futex_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
-{
-        struct timespec ts = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
-                              .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+int futex_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t until_ns) {
+        struct timespec ts = {.tv_sec = (time_t) (until_ns / NS_PER_SEC),
+                              .tv_nsec = (long) (until_ns % NS_PER_SEC)};
 
         if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, until_ns == 0 ? NULL : &ts, NULL,
                     FUTEX_BITSET_MATCH_ANY) < 0)
@@ -29,19 +28,16 @@ int futex_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
         return 0;
 }
 
-int futex_wake(const _Atomic uint32_t *word, int count)
-{
+int futex_wake(const _Atomic uint32_t *word, int count) {
         return syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0) < 0 ? -errno : 0;
 }
 
-static void wait_for(const _Atomic uint32_t *word)
-{
+static void wait_for(const _Atomic uint32_t *word) {
         while (atomic_load(word) == 0)
                 futex_wait(word, 0, 0);
 }
 
-static struct slot *slot_add(struct ctx *c, struct team *t, const char *role, void (*work)(struct slot *s))
-{
+static struct slot *slot_add(struct ctx *c, struct team *t, const char *role, void (*work)(struct slot *s)) {
         struct slot *s;
 
         if (c->n_slots == SLOT_MAX)
@@ -58,8 +54,7 @@ static struct slot *slot_add(struct ctx *c, struct team *t, const char *role, vo
 }
 
 /* All workers of a team are added before the next team is. */
-struct team *team_add(struct ctx *c, int group)
-{
+struct team *team_add(struct ctx *c, int group) {
         struct team *t;
 
         if (c->n_teams == TEAM_MAX)
@@ -72,31 +67,28 @@ struct team *team_add(struct ctx *c, int group)
         return t;
 }
 
-struct slot *team_add_worker(struct ctx *c, struct team *t, const char *role, void (*work)(struct slot *s))
-{
+struct slot *team_add_worker(struct ctx *c, struct team *t, const char *role, void (*work)(struct slot *s)) {
         return slot_add(c, t, role, work);
 }
 
 /* A worker that just told the controller its state. */
-static void slot_tell(struct slot *s, enum slot_state state)
-{
+static void slot_tell(struct slot *s, enum slot_state state) {
         uint64_t one = 1;
         ssize_t n;
 
         atomic_store(&s->state, state);
         n = write(s->shared->event_fd, &one, sizeof(one));
-        (void)n; /* an eventfd with a small count takes it */
+        (void) n; /* an eventfd with a small count takes it */
 }
 
 /* /proc numbers threads for the namespace it was mounted in: the controller's, also when we are in a nested
  * one. */
-static int slot_identify(struct slot *s)
-{
+static int slot_identify(struct slot *s) {
         char link[64];
         ssize_t n;
 
         s->inner_pid = getpid();
-        s->inner_tid = (pid_t)syscall(SYS_gettid);
+        s->inner_tid = (pid_t) syscall(SYS_gettid);
         n = readlink("/proc/thread-self", link, sizeof(link) - 1);
         if (n < 0)
                 return -errno;
@@ -106,8 +98,7 @@ static int slot_identify(struct slot *s)
         return 0;
 }
 
-static int slot_prepare(struct slot *s)
-{
+static int slot_prepare(struct slot *s) {
         struct sched_param fifo = {.sched_priority = s->fifo};
         int r;
 
@@ -120,7 +111,7 @@ static int slot_prepare(struct slot *s)
                 cpu_set_t set;
 
                 CPU_ZERO(&set);
-                CPU_SET((size_t)s->cpu, &set);
+                CPU_SET((size_t) s->cpu, &set);
                 if (sched_setaffinity(0, sizeof(set), &set) < 0)
                         return -errno;
         }
@@ -129,8 +120,7 @@ static int slot_prepare(struct slot *s)
         return 0;
 }
 
-static void *worker_main(void *arg)
-{
+static void *worker_main(void *arg) {
         struct slot *s = arg;
         uint64_t born_ns = s->go_ns;
 
@@ -147,13 +137,13 @@ static void *worker_main(void *arg)
         atomic_store(&s->state, SLOT_RUNNING);
         s->work(s);
         slot_end(s);
-        atomic_store(&s->state, SLOT_PARKED); /* untold: waking the controller might take the CPU from us here */
+        atomic_store(&s->state,
+                     SLOT_PARKED); /* untold: waking the controller might take the CPU from us here */
         wait_for(&s->team->leave);
         return NULL;
 }
 
-static int team_spawn_threads(struct team *t, struct slot *slots, pthread_t *threads)
-{
+static int team_spawn_threads(struct team *t, struct slot *slots, pthread_t *threads) {
         pthread_attr_t attr;
         int r = 0;
 
@@ -170,8 +160,7 @@ static int team_spawn_threads(struct team *t, struct slot *slots, pthread_t *thr
 }
 
 /* Runs in the team's own process; never returns. */
-static void __attribute__((noreturn)) team_main(struct team *t, struct slot *slots)
-{
+static void __attribute__((noreturn)) team_main(struct team *t, struct slot *slots) {
         pthread_t *threads = calloc(t->count, sizeof(*threads));
         struct slot *leader = &slots[0];
         int r;
@@ -191,8 +180,7 @@ static void __attribute__((noreturn)) team_main(struct team *t, struct slot *slo
 }
 
 /* Each level waits for the next: the innermost is pid 1 of its namespace. */
-static void team_nest(struct team *t, struct slot *leader)
-{
+static void team_nest(struct team *t, struct slot *leader) {
         for (unsigned i = 0; i < t->nested_pidns; i++) {
                 int status = 0;
                 pid_t pid;
@@ -211,8 +199,7 @@ static void team_nest(struct team *t, struct slot *leader)
         }
 }
 
-int team_start(struct ctx *c, struct team *t)
-{
+int team_start(struct ctx *c, struct team *t) {
         struct slot *slots = &c->shared->slots[t->first];
         pid_t pid;
         int r = 0;
@@ -242,12 +229,11 @@ int team_start(struct ctx *c, struct team *t)
         return 0;
 }
 
-static char thread_state(pid_t pid, pid_t tid)
-{
+static char thread_state(pid_t pid, pid_t tid) {
         char path[64], buf[256] = {}, *end;
         FILE *f;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int) pid, (int) tid);
         f = fopen(path, "re");
         if (!f)
                 return 'X';
@@ -259,8 +245,7 @@ static char thread_state(pid_t pid, pid_t tid)
 }
 
 /* Parked threads are read once they sleep: then the kernel's figures are complete. */
-int team_collect(struct ctx *c, struct team *t)
-{
+int team_collect(struct ctx *c, struct team *t) {
         uint64_t give_up = now_ns() + 30 * NS_PER_SEC;
 
         for (unsigned i = 0; i < t->count; i++) {
@@ -270,7 +255,7 @@ int team_collect(struct ctx *c, struct team *t)
                 while (thread_state(s->pid, s->tid) != 'S') {
                         if (now_ns() > give_up)
                                 return -ETIMEDOUT;
-                        nanosleep(&(struct timespec){.tv_nsec = (long)NS_PER_MS}, NULL);
+                        nanosleep(&(struct timespec){.tv_nsec = (long) NS_PER_MS}, NULL);
                 }
                 r = schedstat_read(s->pid, s->tid, &s->end.sched);
                 if (r < 0)
@@ -283,12 +268,11 @@ int team_collect(struct ctx *c, struct team *t)
 }
 
 /* Lets a team's threads and its process end. */
-int team_leave(struct ctx *c, struct team *t)
-{
+int team_leave(struct ctx *c, struct team *t) {
         uint64_t give_up = now_ns() + 30 * NS_PER_SEC;
         int r;
 
-        (void)c;
+        (void) c;
         if (!t->started || t->reaped)
                 return 0;
         atomic_store(&t->leave, 1);
@@ -296,14 +280,13 @@ int team_leave(struct ctx *c, struct team *t)
         while ((r = waitpid(t->pid, NULL, WNOHANG)) == 0) {
                 if (now_ns() > give_up)
                         return -ETIMEDOUT;
-                nanosleep(&(struct timespec){.tv_nsec = (long)NS_PER_MS}, NULL);
+                nanosleep(&(struct timespec){.tv_nsec = (long) NS_PER_MS}, NULL);
         }
         t->reaped = true;
         return r < 0 ? -errno : 0;
 }
 
-void team_kill(struct team *t)
-{
+void team_kill(struct team *t) {
         if (!t->started || t->reaped)
                 return;
         kill(t->pid, SIGKILL);
@@ -312,8 +295,7 @@ void team_kill(struct team *t)
 }
 
 /* Every worker of the team has been silent that long. */
-bool team_is_stalled(struct ctx *c, const struct team *t, uint64_t for_ns)
-{
+bool team_is_stalled(struct ctx *c, const struct team *t, uint64_t for_ns) {
         for (unsigned i = 1; i < t->count; i++)
                 if (!slot_is_stalled(&c->shared->slots[t->first + i], for_ns))
                         return false;

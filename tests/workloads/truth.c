@@ -12,27 +12,23 @@
 
 #include "load.h"
 
-static uint64_t clock_read_ns(clockid_t id)
-{
+static uint64_t clock_read_ns(clockid_t id) {
         struct timespec ts = {};
 
         clock_gettime(id, &ts);
-        return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+        return (uint64_t) ts.tv_sec * NS_PER_SEC + (uint64_t) ts.tv_nsec;
 }
 
-uint64_t now_ns(void)
-{
+uint64_t now_ns(void) {
         return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-uint64_t thread_cpu_ns(void)
-{
+uint64_t thread_cpu_ns(void) {
         return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Threads that have ended are included. */
-int process_cpu_ns(pid_t pid, uint64_t *ret)
-{
+int process_cpu_ns(pid_t pid, uint64_t *ret) {
         clockid_t id;
         int r;
 
@@ -43,8 +39,7 @@ int process_cpu_ns(pid_t pid, uint64_t *ret)
         return 0;
 }
 
-static int schedstat_parse(const char *path, struct schedstat *ret)
-{
+static int schedstat_parse(const char *path, struct schedstat *ret) {
         char buf[128], *p = buf;
         ssize_t n;
         int fd;
@@ -65,23 +60,20 @@ static int schedstat_parse(const char *path, struct schedstat *ret)
 
 /* The first number is up to a tick old while the thread runs, the second lacks the delay it is in: exact
  * only for a thread that sleeps. */
-int schedstat_read(pid_t pid, pid_t tid, struct schedstat *ret)
-{
+int schedstat_read(pid_t pid, pid_t tid, struct schedstat *ret) {
         char path[64];
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int) pid, (int) tid);
         return schedstat_parse(path, ret);
 }
 
-int schedstat_read_own(struct schedstat *ret)
-{
+int schedstat_read_own(struct schedstat *ret) {
         return schedstat_parse("/proc/thread-self/schedstat", ret);
 }
 
 /* The controller may look at any moment, also while this thread is stalled for long: it must always find one
  * complete tally. So there are two, and the version says which. */
-static void slot_publish(struct slot *s)
-{
+static void slot_publish(struct slot *s) {
         uint32_t next = atomic_load_explicit(&s->version, memory_order_relaxed) + 1;
 
         s->pub[next & 1] = s->now;
@@ -89,23 +81,19 @@ static void slot_publish(struct slot *s)
         atomic_store_explicit(&s->version, next, memory_order_release);
 }
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
+static uint64_t max_u64(uint64_t a, uint64_t b) {
         return a > b ? a : b;
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
+static uint64_t min_u64(uint64_t a, uint64_t b) {
         return a < b ? a : b;
 }
 
-bool slot_running(const struct slot *s)
-{
+bool slot_running(const struct slot *s) {
         return now_ns() < atomic_load_explicit(&s->shared->deadline_ns, memory_order_relaxed);
 }
 
-void slot_begin(struct slot *s, uint64_t go_ns)
-{
+void slot_begin(struct slot *s, uint64_t go_ns) {
         s->go_ns = go_ns;
         s->first_ns = now_ns();
         s->cpu_base_ns = thread_cpu_ns();
@@ -114,8 +102,7 @@ void slot_begin(struct slot *s, uint64_t go_ns)
 }
 
 /* The largest gap of a window begins no earlier than the window. */
-static void slot_add_gap(struct slot *s, uint64_t from_ns, uint64_t to_ns)
-{
+static void slot_add_gap(struct slot *s, uint64_t from_ns, uint64_t to_ns) {
         uint32_t epoch = atomic_load_explicit(&s->shared->epoch, memory_order_acquire);
         uint64_t begin = atomic_load_explicit(&s->shared->begin_ns, memory_order_relaxed);
 
@@ -130,15 +117,13 @@ static void slot_add_gap(struct slot *s, uint64_t from_ns, uint64_t to_ns)
                 s->now.gap_max_ns = max_u64(s->now.gap_max_ns, to_ns - begin);
 }
 
-static void slot_advance(struct slot *s, uint64_t at_ns)
-{
+static void slot_advance(struct slot *s, uint64_t at_ns) {
         s->now.at_ns = at_ns;
         s->now.cpu_ns = thread_cpu_ns() - s->cpu_base_ns;
         slot_publish(s);
 }
 
-void slot_burn(struct slot *s, uint64_t burn_ns)
-{
+void slot_burn(struct slot *s, uint64_t burn_ns) {
         uint64_t last = atomic_load_explicit(&s->last_ns, memory_order_relaxed), burned = 0, now;
 
         do {
@@ -156,10 +141,14 @@ void slot_burn(struct slot *s, uint64_t burn_ns)
 }
 
 /* From here on the thread sleeps, until a known time or until somebody wakes it (UNKNOWN). */
-static uint64_t slot_enter_sleep(struct slot *s, uint64_t until_ns)
-{
-        uint64_t now = now_ns();
+static uint64_t slot_enter_sleep(struct slot *s, uint64_t until_ns) {
+        uint64_t now = now_ns(), last = atomic_load_explicit(&s->last_ns, memory_order_relaxed);
 
+        if (now - last > GAP_NS) {
+                slot_add_gap(s, last, now);
+                slot_advance(s, now);
+                now = now_ns();
+        }
         s->now.cpu_ns += now - s->now.at_ns; /* close enough for a reader; put right on wake-up */
         s->now.at_ns = now;
         s->now.sleep_until_ns = until_ns;
@@ -167,8 +156,7 @@ static uint64_t slot_enter_sleep(struct slot *s, uint64_t until_ns)
         return now;
 }
 
-static void slot_leave_sleep(struct slot *s, uint64_t from_ns, uint64_t woken_ns)
-{
+static void slot_leave_sleep(struct slot *s, uint64_t from_ns, uint64_t woken_ns) {
         uint64_t now = now_ns();
 
         woken_ns = min_u64(max_u64(woken_ns, from_ns), now);
@@ -180,15 +168,14 @@ static void slot_leave_sleep(struct slot *s, uint64_t from_ns, uint64_t woken_ns
 }
 
 /* The sleep ends when the timer does. What comes after that is not sleep but delay. */
-void slot_sleep_until(struct slot *s, uint64_t until_ns)
-{
+void slot_sleep_until(struct slot *s, uint64_t until_ns) {
         uint64_t deadline = atomic_load_explicit(&s->shared->deadline_ns, memory_order_relaxed), from;
         struct timespec ts;
 
         until_ns = min_u64(until_ns, deadline);
         from = slot_enter_sleep(s, until_ns);
-        ts = (struct timespec){.tv_sec = (time_t)(until_ns / NS_PER_SEC),
-                               .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+        ts = (struct timespec){.tv_sec = (time_t) (until_ns / NS_PER_SEC),
+                               .tv_nsec = (long) (until_ns % NS_PER_SEC)};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
                 ;
         slot_leave_sleep(s, from, until_ns);
@@ -196,8 +183,7 @@ void slot_sleep_until(struct slot *s, uint64_t until_ns)
 
 /* Waits until *word differs from old or the deadline has passed. Who changes the word writes the time into
  * *stamp first, so that the sleep ends there and the rest is delay. */
-void slot_wait_change(struct slot *s, _Atomic uint32_t *word, uint32_t old, const _Atomic uint64_t *stamp)
-{
+void slot_wait_change(struct slot *s, _Atomic uint32_t *word, uint32_t old, const _Atomic uint64_t *stamp) {
         uint64_t deadline = atomic_load_explicit(&s->shared->deadline_ns, memory_order_relaxed), from;
 
         if (atomic_load(word) != old)
@@ -205,30 +191,35 @@ void slot_wait_change(struct slot *s, _Atomic uint32_t *word, uint32_t old, cons
         s->wait_stamp = stamp;
         from = slot_enter_sleep(s, UNKNOWN);
         while (atomic_load(word) == old && now_ns() < deadline) {
-                /* a deadline that is not known yet (window): look again now and then */
-                futex_wait(word, old, min_u64(deadline, now_ns() + 200 * NS_PER_MS));
+                futex_wait(word, old, deadline);
                 deadline = atomic_load_explicit(&s->shared->deadline_ns, memory_order_relaxed);
         }
         slot_leave_sleep(s, from, atomic_load(word) == old ? deadline : atomic_load(stamp));
 }
 
-void slot_end(struct slot *s)
-{
-        struct schedstat own = {};
-        uint64_t now;
+/* Reading the CPU clock makes the kernel charge the quota, and so may itself stall the thread: it comes first,
+ * so that this stall is still seen. The delay is read before and after the clock, so that both are of one moment. */
+void slot_end(struct slot *s) {
+        struct schedstat before = {}, after = {};
+        uint64_t now, last;
+        unsigned tries = 0;
 
-        if (schedstat_read_own(&own) >= 0)
-                s->own_delay_ns = own.delay_ns;
-        now = now_ns();
-        if (now - s->now.at_ns > GAP_NS && now - atomic_load(&s->last_ns) > GAP_NS)
-                slot_add_gap(s, atomic_load(&s->last_ns), now);
+        thread_cpu_ns();
+        do {
+                schedstat_read_own(&before);
+                now = now_ns();
+                schedstat_read_own(&after);
+        } while (after.delay_ns != before.delay_ns && ++tries < 10);
+        s->own_delay_ns = before.delay_ns;
+        last = atomic_load_explicit(&s->last_ns, memory_order_relaxed);
+        if (now - last > GAP_NS)
+                slot_add_gap(s, last, now);
         slot_advance(s, now);
 }
 
 /* A thread's figures as of this moment, also while it is stalled or sleeps. The clock is read before
  * last_ns: if last_ns is still old then, the thread was in a gap at that time. */
-void slot_read(const struct slot *s, struct tally *ret)
-{
+void slot_read(const struct slot *s, struct tally *ret) {
         struct tally t;
         uint64_t now, last, running;
         uint32_t version;
@@ -269,8 +260,7 @@ void slot_read(const struct slot *s, struct tally *ret)
         *ret = t;
 }
 
-bool slot_is_stalled(const struct slot *s, uint64_t for_ns)
-{
+bool slot_is_stalled(const struct slot *s, uint64_t for_ns) {
         uint64_t now = now_ns(), last = atomic_load(&s->last_ns);
 
         return atomic_load(&s->state) == SLOT_RUNNING && now > last && now - last > for_ns;
