@@ -93,7 +93,7 @@ static __always_inline int drain_one_thread(struct bpf_iter__bpf_map_elem *ctx) 
          * that begins with a call is refused.) */
         if (!drain_copy(out, value) && !drain_copy(out, value))
                 drain_copy(out, value);
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_guess();
         out->now_ns = now;
         out->clock_now = 0;
         out->clock_running = 0;

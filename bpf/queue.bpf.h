@@ -3,37 +3,36 @@
  * Run queues: the throttled clock of a cfs_rq, and the stalls of the threads on it.
  *
  * The throttled clock T of a cfs_rq is the time it was throttled, by itself or by an ancestor. Three sources:
- *   HOOKS  kept here from tg_throttle_down() and tg_unthrottle_up(); monotonic time.
- *   SELF   the kernel's throttled_clock_self, from 6.6 on; run-queue clock. It runs only while threads are queued there.
+ *   HOOKS  kept here from tg_throttle_down() and tg_unthrottle_up().
+ *   SELF   the kernel's throttled_clock_self, from 6.6 on. It runs only while threads are queued there.
  *   PELT   the kernel's throttled_clock_pelt, before; a clock that may run slow with the CPU's frequency: an estimate.
  * A waiting thread remembers T of its queue; the difference when it gets the CPU is its stall, in both throttle models.
  */
 #ifndef THROTTLESCOPE_QUEUE_H
 #define THROTTLESCOPE_QUEUE_H
 
-/* A CPU's run-queue clock, also of an idle CPU whose own is stale: monotonic time and the offset of its last switch. */
-static __always_inline __u64 rq_clock_now(struct cfs_rq *q, const bool direct, const bool here, __u64 now) {
-        struct rq *rq = FIELD(direct, q, rq);
+/* Now, for an event that has the lock of @q's rq. */
+static __always_inline __u64 clock_now(struct cfs_rq *q) {
+        __u64 now = q->rq->clock;
 
-        if (here)
-                return clock_source == CLOCK_SOURCE_PELT ? pelt_now(rq) : FIELD(direct, rq, clock);
-        __u32 cpu = FIELD(direct, rq, cpu);
-        if (cpu >= CPUS_MAX)
-                return 0;
-        struct cpu_offset *offset = &cpu_offsets[cpu];
-        return now - (clock_source == CLOCK_SOURCE_PELT ? offset->pelt : offset->rq);
+        clock_note(now);
+        if (clock_source == CLOCK_SOURCE_PELT) {
+                __u32 cpu = q->rq->cpu;
+
+                if (cpu < CPUS_MAX)
+                        pelt_offsets[cpu] = now - pelt_now(q->rq);
+        }
+        return now;
 }
 
-static __always_inline void cpu_offset_note(struct cfs_rq *q, __u64 now) {
-        struct rq *rq = q->rq;
-        __u32 cpu = rq->cpu;
+/* The load clock of @q's CPU at @now; where its lock is not held (not @here) and the clock stands, from its last switch. */
+static __always_inline __u64 pelt_clock_at(struct cfs_rq *q, const bool here, __u64 now) {
+        struct rq *rq = BPF_CORE_READ(q, rq);
+        __u32 cpu = BPF_CORE_READ(rq, cpu);
 
-        if (clock_source == CLOCK_SOURCE_HOOKS || cpu >= CPUS_MAX)
-                return;
-        if (clock_source == CLOCK_SOURCE_PELT)
-                cpu_offsets[cpu].pelt = now - pelt_now(rq);
-        else
-                cpu_offsets[cpu].rq = now - rq->clock;
+        if (here)
+                return pelt_now(rq);
+        return cpu < CPUS_MAX ? now - pelt_offsets[cpu] : 0;
 }
 
 /*
@@ -59,12 +58,12 @@ static __always_inline __u64 queue_clock(struct cfs_rq *q, const bool direct, co
                 ret->base = FIELD(direct, q, throttled_clock_self_time);
                 ret->raw = FIELD(direct, q, throttled_clock_self);
                 if (ret->raw)
-                        ret->running = since(rq_clock_now(q, direct, here, now), ret->raw);
+                        ret->running = since(now, ret->raw);
         } else {
                 ret->base = pelt_throttled_total(q);
                 if (FIELD(direct, q, throttle_count)) {
                         ret->raw = pelt_throttled_since(q);
-                        ret->running = since(rq_clock_now(q, direct, here, now), ret->raw);
+                        ret->running = since(pelt_clock_at(q, here, now), ret->raw);
                         ret->raw |= 1; /* never 0 while it runs */
                 }
         }

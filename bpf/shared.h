@@ -3,8 +3,8 @@
  * What the BPF programs and agent/probe/ share: the records of the maps. Only fixed-width integers and byte arrays,
  * largest first, holes named; the user side asserts the sizes. Includes nothing: the includer brings __u64 and friends.
  *
- * All times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns), all counters cumulative since the record was made,
- * but those that say "of the window": they are valid only while their `window` equals the global one.
+ * All times are nanoseconds of the scheduler's clock (see state.bpf.h; user space adds the offset to CLOCK_MONOTONIC), all counters
+ * cumulative since the record was made, but those that say "of the window": valid only while their `window` equals the global one.
  */
 #ifndef THROTTLESCOPE_SHARED_H
 #define THROTTLESCOPE_SHARED_H
@@ -202,12 +202,6 @@ struct queue_rec {
         __u32 ring_next;
         __u32 cpu;
         struct stall_span ring[QUEUE_RING];
-};
-
-/* Monotonic time minus the CPU's own run-queue clocks, taken at its last measured switch: see rq_clock_now(). */
-struct cpu_offset {
-        __u64 rq;
-        __u64 pelt;
 };
 
 /* Ring buffer: a stall of a run queue has ended. */

@@ -25,7 +25,16 @@ __u32 pid_namespace = 0; /* and its inode number: whoami() finds out */
 #define GROUPS_SEEN (1 << 14)
 __u8 group_seen[GROUPS_SEEN];
 
-struct cpu_offset cpu_offsets[CPUS_MAX];
+/*
+ * Time here is the scheduler's own: rq->clock, as the kernel took it under the rq lock at the beginning of the very switch or wake-up. All
+ * that the kernel counts (sum_exec_runtime, run_delay, the throttled clocks) is cut at these moments; our own reading comes some
+ * microseconds later, more on a cold cache, at each switch. Outside the lock it is estimated: see clock_guess().
+ */
+__u64 clock_offsets[2]; /* CLOCK_MONOTONIC minus that clock, the smallest seen in this window and in the last */
+__u32 clock_window = 1;
+
+/* The scheduler's clock minus the load clock of a CPU, at its last measured switch (CLOCK_SOURCE_PELT). */
+__u64 pelt_offsets[CPUS_MAX];
 
 struct {
         __uint(type, BPF_MAP_TYPE_HASH);
@@ -144,6 +153,30 @@ static __always_inline __u64 min_u64(__u64 a, __u64 b) {
 
 static __always_inline __u64 since(__u64 now, __u64 then) {
         return now > then ? now - then : 0;
+}
+
+static __always_inline __u64 clock_offset(void) {
+        __u64 now = clock_offsets[0], last = clock_offsets[1];
+
+        return !last || (now && now < last) ? now : last;
+}
+
+/* The scheduler's clock where no rq lock is held, also for a CPU that is idle and whose own clock therefore stands. */
+static __always_inline __u64 clock_guess(void) {
+        return bpf_ktime_get_ns() - clock_offset();
+}
+
+/* Clocks drift apart, so the offset is learnt anew in each window; the smallest is the one with the least delay in it. */
+static __always_inline void clock_note(__u64 now) {
+        __u64 offset = bpf_ktime_get_ns() - now;
+
+        if (clock_window != window) {
+                clock_window = window;
+                clock_offsets[1] = clock_offsets[0];
+                clock_offsets[0] = offset;
+        } else if (!clock_offsets[0] || offset < clock_offsets[0]) {
+                clock_offsets[0] = offset;
+        }
 }
 
 /* Position of the highest bit set; @value is not 0. */

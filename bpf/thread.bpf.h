@@ -200,7 +200,7 @@ __noinline int thread_settle_period(__u32 tid, __u64 period, __u64 used, __u64 n
         if (!r)
                 return 0;
         /* A run over a period's end: what lies after it is this period's, it ran without a break. */
-        __u64 begin = period_start((void *) r->limit);
+        __u64 begin = since(period_start((void *) r->limit), clock_offset());
         __u64 here = begin && now > begin ? min_u64(used, now - begin) : used;
 
         if (r->period && r->period + 1 == period)
@@ -374,11 +374,6 @@ static __always_inline void thread_close(struct task_struct *p, struct thread_re
         r->since_ns = until;
 }
 
-/* A moment of the kernel's run-queue clock, in monotonic time. Only on the CPU whose rq lock is held. */
-static __always_inline __u64 moment_of_rq(struct cfs_rq *q, __u64 moment, __u64 now) {
-        return now - since(q->rq->clock, moment);
-}
-
 /* Slept until @until, when its container's stall clock was @stall_clock. */
 static __always_inline void thread_slept(struct thread_rec *r, __u64 until, __u64 stall_clock) {
         __u64 total = since(until, r->since_ns);
@@ -424,10 +419,10 @@ __noinline int thread_ends(__u32 tid, __u64 now) {
  */
 static __always_inline void thread_repair_in(struct task_struct *p, struct thread_rec *r, __u64 now) {
         struct cfs_rq *q = p->se.cfs_rq;
-        __u64 arrival = moment_of_rq(q, p->sched_info.last_arrival, now);
+        __u64 arrival = p->sched_info.last_arrival;
 
         count_lost(LOST_AT_SWITCHES, 1);
-        if (arrival < r->since_ns)
+        if (arrival < r->since_ns || arrival > now)
                 arrival = r->since_ns;
         if (r->state == THREAD_SLEEP)
                 thread_slept(r, arrival, container_step(r->container, 0, 1, now));
@@ -441,7 +436,6 @@ static __always_inline void thread_switch_out(struct task_struct *p, struct thre
 
         thread_lock(r);
         thread_follow(p, r, now);
-        cpu_offset_note(q, now);
         if (r->state != THREAD_RUN)
                 thread_repair_in(p, r, now);
         thread_ran(r, now);
@@ -492,12 +486,11 @@ static __always_inline void thread_repair_out(struct task_struct *p, struct thre
 
 /* Its wake-up was not shown: since when it is queued is in sched_info, as long as it has not arrived; the rest as above. */
 static __always_inline void thread_repair_wake(struct task_struct *p, struct thread_rec *r, struct cfs_rq *q, __u64 now) {
-        __u64 last_queued = p->sched_info.last_queued;
-        __u64 queued = last_queued ? moment_of_rq(q, last_queued, now) : now;
+        __u64 queued = p->sched_info.last_queued;
 
         count_lost(LOST_AT_SWITCHES, 1);
-        if (queued < r->since_ns)
-                queued = r->since_ns;
+        if (queued < r->since_ns || queued > now)
+                queued = now;
         thread_slept(r, queued, container_step(r->container, 0, 1, now));
         thread_waited_unseen(r, address_of(q), now);
 }
@@ -507,7 +500,6 @@ static __always_inline void thread_switch_in(struct task_struct *p, struct threa
 
         thread_lock(r);
         thread_follow(p, r, now);
-        cpu_offset_note(q, now);
         if (r->state == THREAD_WAIT) {
                 thread_close(p, r, q, true, now, now);
         } else if (r->state == THREAD_SLEEP) {

@@ -39,7 +39,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
                 return 0;
         if (lose_switches && ++switches_seen % lose_switches == 0)
                 return 0;
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_now(measure_out ? prev->se.cfs_rq : next->se.cfs_rq);
         if (measure_out) {
                 r = thread_find(prev);
                 if (!r && thread_make(address_of(prev), now, THREAD_RUN))
@@ -60,7 +60,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 static __always_inline int wakes(struct task_struct *p) {
         if (!group_is_measured(p->sched_task_group))
                 return 0;
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_now(p->se.cfs_rq);
         struct thread_rec *r = thread_find(p);
 
         if (r) {
@@ -101,7 +101,7 @@ int BPF_PROG(on_migrate, struct task_struct *p, int dest_cpu) {
         struct cfs_rq *to = group_queue(tg, dest_cpu);
         if (!to || r->queue == (__u64) to)
                 return 0;
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_now(p->se.cfs_rq);
         thread_lock(r);
         thread_close(p, r, p->se.cfs_rq, true, now, now);
         thread_open(r, to, false, false, now);
@@ -113,7 +113,7 @@ int BPF_PROG(on_migrate, struct task_struct *p, int dest_cpu) {
 SEC("?tp_btf/cgroup_attach_task")
 int BPF_PROG(on_attach, struct cgroup *group, const char *path, struct task_struct *task, bool threadgroup) {
         __u32 key = threadgroup ? task->tgid | MOVED_PROCESS : task->pid;
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_guess();
 
         if (!group_is_measured(task->sched_task_group) && !thread_find(task))
                 return 0;
@@ -129,7 +129,7 @@ static __always_inline int move_begins(struct task_struct *p) {
 
         if (!r || r->state != THREAD_WAIT)
                 return 0;
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_guess();
         thread_lock(r);
         thread_close(p, r, p->se.cfs_rq, false, now, now);
         r->queue = 0;
@@ -143,7 +143,7 @@ static __always_inline int move_ends(struct task_struct *p) {
         if (!r)
                 return 0;
         *group_seen_byte(p->sched_task_group) = 1;
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_guess();
         thread_lock(r);
         thread_follow(p, r, now);
         if (r->state == THREAD_WAIT)
@@ -168,7 +168,7 @@ int BPF_PROG(on_move_ends, struct task_struct *p) {
  */
 static __always_inline int throttle_begins(struct task_group *tg, struct rq *rq) {
         struct cfs_rq *q = group_queue(tg, BPF_CORE_READ(rq, cpu));
-        __u64 now = bpf_ktime_get_ns(), key = (__u64) tg;
+        __u64 now = BPF_CORE_READ(rq, clock), key = (__u64) tg;
 
         if (!q || BPF_CORE_READ(q, throttle_count))
                 return 0;
@@ -200,7 +200,7 @@ static __always_inline int throttle_begins(struct task_group *tg, struct rq *rq)
 
 static __always_inline int throttle_ends(struct task_group *tg, struct rq *rq) {
         struct cfs_rq *q = group_queue(tg, BPF_CORE_READ(rq, cpu));
-        __u64 now = bpf_ktime_get_ns(), key = (__u64) q;
+        __u64 now = BPF_CORE_READ(rq, clock), key = (__u64) q;
 
         if (!q || BPF_CORE_READ(q, throttle_count) != 1)
                 return 0;
@@ -233,14 +233,21 @@ int on_unthrottle_kprobe(struct pt_regs *ctx) {
         return throttle_ends(kprobe_argument(ctx, 0), kprobe_argument(ctx, 1));
 }
 
-/* Before attaching: in which PID namespace is the agent? /proc would show it only from its own mount's namespace down. */
+/*
+ * Before attaching: in which PID namespace is the agent (/proc would show it only from its own mount's namespace down), and what time has the
+ * scheduler?
+ */
 SEC("?iter/task")
 int whoami(struct bpf_iter__task *ctx) {
         struct task_struct *self = (void *) bpf_get_current_task();
         struct pid *pid = BPF_CORE_READ(self, thread_pid);
+        struct task_struct *any = ctx->task;
         struct upid upid = {};
 
-        if (!ctx->task || pid_namespace)
+        if (!any)
+                return 0;
+        clock_note(any->se.cfs_rq->rq->clock); /* a first estimate: at most as old as its CPU's last tick */
+        if (pid_namespace)
                 return 0;
         pid_level = BPF_CORE_READ(pid, level) & 31;
         bpf_probe_read_kernel(&upid, sizeof(upid), &pid->numbers[0] + pid_level);
@@ -255,7 +262,7 @@ int seed(struct bpf_iter__task *ctx) {
 
         if (!p || !p->pid || !group_is_measured(p->sched_task_group) || thread_find(p))
                 return 0;
-        __u64 now = bpf_ktime_get_ns();
+        __u64 now = clock_guess();
         bool waits = !p->on_cpu && task_is_runnable(p);
         if (!thread_make(address_of(p), now, p->on_cpu ? THREAD_RUN : waits ? THREAD_WAIT : THREAD_SLEEP) || !waits)
                 return 0;
@@ -306,7 +313,7 @@ int drain_containers(struct bpf_iter__bpf_map_elem *ctx) {
         struct drain_container *out = &any->container;
         out->head.kind = DRAIN_CONTAINER;
         out->head.bytes = sizeof(*out);
-        out->now_ns = bpf_ktime_get_ns();
+        out->now_ns = clock_guess();
         bpf_probe_read_kernel(&out->id, sizeof(out->id), ctx->key);
         bpf_probe_read_kernel(&out->rec, sizeof(out->rec), ctx->value);
         bpf_seq_write(ctx->meta->seq, out, sizeof(*out));
@@ -323,7 +330,7 @@ int drain_queues(struct bpf_iter__bpf_map_elem *ctx) {
         struct drain_queue *out = &any->queue;
         out->head.kind = DRAIN_QUEUE;
         out->head.bytes = sizeof(*out);
-        out->now_ns = bpf_ktime_get_ns();
+        out->now_ns = clock_guess();
         bpf_probe_read_kernel(&out->queue, sizeof(out->queue), ctx->key);
         bpf_probe_read_kernel(&out->rec, sizeof(out->rec), rec);
         bpf_seq_write(ctx->meta->seq, out, sizeof(*out));

@@ -150,36 +150,50 @@ static int wait_for_end(struct check *check, struct instant started) {
         return r < 0 ? log_error(r, "the event loop failed: %s", strerror(-r)) : 0;
 }
 
-static int measure(struct check *check) {
+/* The end of the window. Returns an exit status, as far as measuring goes. */
+static int finish(struct check *check, struct instant started) {
         struct session *session = &check->session;
         char length[NUMBER_TEXT_MAX], covered[NUMBER_TEXT_MAX];
-        struct instant started = clock_now(), ended;
+        struct instant ended = clock_now();
         struct why why = {0};
-        int r = session_read(session, started, &why);
+        int r = check->extends ? session_extend(session, ended, &why) : session_read(session, ended, &why);
 
-        if (r < 0)
-                return log_error(r, "%s", why.text);
-        if (session_is_replay(session))
-                return replay(check);
-        say_progress(check);
-        /* With --capture each reading is saved, and what is saved has to give this report again. */
-        check->extends = probe_method(session->probe) == PROBE_FILES && !session->options->capture;
-        r = wait_for_end(check, started);
-        if (r < 0)
-                return r;
-        ended = clock_now();
-        r = check->extends ? session_extend(session, ended, &why) : session_read(session, ended, &why);
-        check->vanished |= r == -ENOENT;
         number_format_duration(length, ended.mono_ns - started.mono_ns);
-        if (r < 0 && (r != -ENOENT || !session->previous))
-                return log_error(r, "after %s: %s", length, why.text);
-        r = report_window(check);
+        check->vanished |= r == -ENOENT;
+        if (r < 0 && (r != -ENOENT || !session->previous)) {
+                (void) log_error(r, "after %s: %s", length, why.text);
+                return r == -ENOENT ? EXIT_CANNOT_MEASURE : EXIT_FAILED;
+        }
+        if (report_window(check) < 0)
+                return EXIT_FAILED;
         if (check->vanished)
                 session_notice(session, ended, "warning",
                                "the target was gone after %s: the report is about the %s before", length,
                                number_format_duration(covered,
                                                       session->current->at.mono_ns - started.mono_ns));
-        return r;
+        return EXIT_OK;
+}
+
+static int measure(struct check *check) {
+        struct session *session = &check->session;
+        struct instant started = {0};
+        struct why why = {0};
+        int r = session_open(session, &why);
+
+        if (r >= 0) {
+                started = clock_now();
+                r = session_read(session, started, &why);
+        }
+        if (r < 0) {
+                session_say_unmeasurable(session, &why);
+                return EXIT_CANNOT_MEASURE;
+        }
+        if (session_is_replay(session))
+                return replay(check) < 0 ? EXIT_FAILED : EXIT_OK;
+        say_progress(check);
+        /* With --capture each reading is saved, and what is saved has to give this report again. */
+        check->extends = probe_method(session->probe) == PROBE_FILES && !session->options->capture;
+        return wait_for_end(check, started) < 0 ? EXIT_FAILED : finish(check, started);
 }
 
 /* Measuring is over: what is queued goes out, and the first signal from now on cuts that short. */
@@ -201,15 +215,9 @@ static bool deliver(struct check *check) {
         return false;
 }
 
-static int status_of(struct check *check, int r) {
+static int status_of(const struct check *check) {
         const struct options *options = check->session.options;
 
-        if (!deliver(check))
-                return EXIT_FAILED;
-        if (r == -ENOENT || r == -EPERM || r == -EACCES)
-                return EXIT_CANNOT_MEASURE;
-        if (r < 0)
-                return EXIT_FAILED;
         if (check->containers == 0)
                 return log_error(EXIT_CANNOT_MEASURE,
                                  "no container was found: name one with --pid or --cgroup");
@@ -220,7 +228,6 @@ static int status_of(struct check *check, int r) {
 
 static int run_check(const struct options *options, char **arguments) {
         struct check check = {0};
-        struct why why = {0};
         int status = EXIT_FAILED, r;
 
         (void) arguments;
@@ -229,12 +236,15 @@ static int run_check(const struct options *options, char **arguments) {
                 r = stop_listen(&check.loop, on_signal, &check);
         if (r < 0)
                 (void) log_error(r, "cannot start: %s", strerror(-r));
-        else if ((r = session_open(&check.session, &why)) < 0) {
-                session_say_unmeasurable(&check.session, &why);
-                status = deliver(&check) ? EXIT_CANNOT_MEASURE : EXIT_FAILED;
-        } else
-                status = status_of(&check, measure(&check));
+        else {
+                status = measure(&check);
+                if (status == EXIT_OK)
+                        status = status_of(&check);
+                if (!deliver(&check))
+                        status = EXIT_FAILED;
+        }
         session_release(&check.session);
+        stop_ignore();
         loop_free(check.loop);
         return status;
 }
@@ -244,13 +254,11 @@ const struct command command_check = {
                 .arguments = "[OPTION...]",
                 .summary = "one measured look, a full report on standard output",
                 .description = "Measures for the time of --for and reports each container, the worst first. "
-                               "With --scope node, the\n"
-                               "text form shows only containers that lost something, and counts the others. "
-                               "SIGINT or SIGTERM ends\n"
-                               "it early, with the report of the time so far. --root DIR with a folder made "
-                               "by --capture shows the\n"
-                               "same report again, without waiting.",
-                .statuses = "  N    with --exit-code N: a container has a warning\n",
+                               "With --scope node, the text form shows only containers that lost something, "
+                               "and counts the others. SIGINT or SIGTERM ends it early, with the report of "
+                               "the time so far. --root DIR with a folder made by --capture shows the same "
+                               "report again, without waiting.",
+                .statuses = COMMAND_STATUSES "  N    with --exit-code N: a container has a warning\n",
                 .set = COMMAND_CHECK,
                 .run = run_check,
 };

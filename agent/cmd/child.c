@@ -101,6 +101,12 @@ void child_signals(sigset_t *ret_set) {
         sigdelset(ret_set, SIGSTOP);
 }
 
+void child_ignore_signals(void) {
+        for (int number = 1; number <= SIGRTMAX; number++)
+                if (number != SIGKILL && number != SIGSTOP)
+                        (void) signal(number, SIG_IGN);
+}
+
 /*
  * Ctrl-C, a window's new size and the like go from the kernel to every process of the foreground group: the command has them if it is
  * still in ours. A hangup goes to the session's leader alone.

@@ -30,6 +30,8 @@ void child_release(struct child *child); /* descriptors only */
 
 /* All signals that can be caught. */
 void child_signals(sigset_t *ret_set);
+/* After the command's end: a signal while the process ends must not change its exit status. */
+void child_ignore_signals(void);
 /* A signal other than SIGCHLD that came to us: passes it on, unless the kernel or the sender has given it to both already. */
 void child_forward(const struct child *child, const struct signalfd_siginfo *info);
 /* SIGCHLD: reaps whoever has ended (as PID 1 also orphans), stops with a child that was stopped. */

@@ -22,11 +22,17 @@ struct command {
         const char *arguments;   /* of the usage line: "[OPTION...] [--] COMMAND [ARGUMENT...]" */
         const char *summary;     /* one line */
         const char *description; /* a few lines for --help */
-        const char *statuses;    /* exit statuses of its own, NULL: only the common ones */
+        const char *statuses;    /* what its exit statuses mean, lines for --help */
         enum command_set set;
         bool takes_arguments;
         int (*run)(const struct options *options, char **arguments);
 };
+
+#define COMMAND_STATUSES                                                                                    \
+        "  0    done, whatever was found\n"                                                                 \
+        "  1    failed while running, or a report could not be written\n"                                   \
+        "  2    wrong usage\n"                                                                              \
+        "  3    nothing can be measured here\n"
 
 extern const struct command command_watch, command_run, command_check, command_doctor;
 

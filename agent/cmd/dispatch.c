@@ -44,21 +44,19 @@ static void add_overview(const struct command *const *commands, size_t count, st
 }
 
 static void add_help(const struct command *command, struct text *page) {
-        text_add(page, "usage: throttlescope %s %s\n\n%s\n\nOptions:\n", command->name, command->arguments,
-                 command->description);
+        text_add(page, "usage: throttlescope %s %s\n\n", command->name, command->arguments);
+        options_wrap(page, command->description, 0);
+        text_add(page, "\nOptions:\n");
         options_help(command->set, page);
-        text_add(page, "\nEach option can also be set by an environment variable (--warn-stall: "
-                       "THROTTLESCOPE_WARN_STALL) or a\n"
-                       "line of the --config file (warn-stall = 50ms). A flag beats the environment, which "
-                       "beats the file.\n");
-        text_add(page,
-                 "\nExit status:\n"
-                 "  0    %s\n"
-                 "  1    failed while running, or a report could not be written\n"
-                 "  2    wrong usage\n"
-                 "  3    nothing can be measured here\n%s",
-                 command->set == COMMAND_RUN ? "COMMAND's" : "done, whatever was found",
-                 command->statuses ? command->statuses : "");
+        text_add(page, "\n");
+        options_wrap(page,
+                     "Each option can also be set by an environment variable (--warn-stall: "
+                     "THROTTLESCOPE_WARN_STALL) "
+                     "or a line of the --config file (warn-stall = 50ms). A flag beats the environment, "
+                     "which beats "
+                     "the file.",
+                     0);
+        text_add(page, "\nExit status:\n%s", command->statuses);
 }
 
 /* A closed standard descriptor would be given to the next file that is opened. These cannot be written or read, which is the truth. */

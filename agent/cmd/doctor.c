@@ -134,9 +134,11 @@ const struct command command_doctor = {
                 .name = "doctor",
                 .arguments = "[OPTION...]",
                 .summary = "what can be measured here, and what stands in the way",
-                .description = "One line each: \"ok\" in order, \"--\" not there but not needed, \"!!\" stands in the way; behind =>\n"
-                       "what would change it. With --pid, also whether that process may be looked at. Exit status 3: the\n"
-                       "target cannot be measured in any way.",
-        .set = COMMAND_DOCTOR,
+                .description = "One line each: \"ok\" in order, \"--\" not there but not needed, \"!!\" "
+                               "stands in the way; behind => what would change it. With --pid, also whether "
+                               "that process may be looked at. Exit status 3: the target cannot be measured "
+                               "in any way.",
+                .statuses = COMMAND_STATUSES,
+                .set = COMMAND_DOCTOR,
                 .run = run_doctor,
 };

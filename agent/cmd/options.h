@@ -91,6 +91,8 @@ bool option_format_value(const struct option_row *row, const struct options *opt
 /* Reads "key = value" lines into @options where nothing stronger is set; @text is written to. */
 int options_parse_file(char *text, size_t length, struct options *options, struct why *why);
 
+/* @words with a line end, broken at blanks to lines of 100 columns; the text is already in column @indent. */
+void options_wrap(struct text *out, const char *words, size_t indent);
 /* The option lines of a command's --help. */
 void options_help(enum command_set command, struct text *out);
 /* All effective values, each with where it comes from; can be read back with --config. */

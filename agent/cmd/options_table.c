@@ -19,8 +19,8 @@
 /* clang-format off */
 const struct option_row option_rows[] = {
         { "scope", 0, "THROTTLESCOPE_SCOPE", OPTION_CHOICE, AT(scope), 0, 0, NULL, "self|pod|node", ALL, true,
-          "the container this runs in, every container of its Pod, or of the node (run: self. Else in a Pod pod, with the host's "
-          "processes in sight node; in another container self; on a host node)" },
+          "the container this runs in, every container of its Pod, or of the node (run: self. Else what fits the place: in a Pod pod, "
+          "with the host's PID namespace node; in another container self; on a host node)" },
         { "pid", 'p', "THROTTLESCOPE_PID", OPTION_NUMBER, AT(pid), 1, INT32_MAX, NULL, "N", ALL, true,
           "the container of process N" },
         { "cgroup", 0, "THROTTLESCOPE_CGROUP", OPTION_TEXT, AT(cgroup), 0, 0, NULL, "PATH", ALL, true,

@@ -180,19 +180,18 @@ bool option_format_value(const struct option_row *row, const struct options *opt
         return true;
 }
 
-/* @words from column HELP_INDENT on, broken at blanks. */
-static void add_wrapped(struct text *out, const char *words) {
-        size_t column = HELP_INDENT;
+void options_wrap(struct text *out, const char *words, size_t indent) {
+        size_t column = indent;
 
         while (*words) {
                 size_t length = strcspn(words, " ");
 
-                if (column > HELP_INDENT && column + 1 + length > HELP_COLUMNS) {
-                        text_add(out, "\n%*s", HELP_INDENT, "");
-                        column = HELP_INDENT;
+                if (column > indent && column + 1 + length > HELP_COLUMNS) {
+                        text_add(out, "\n%*s", (int) indent, "");
+                        column = indent;
                 }
-                text_add(out, "%s%.*s", column > HELP_INDENT ? " " : "", (int) length, words);
-                column += length + (column > HELP_INDENT);
+                text_add(out, "%s%.*s", column > indent ? " " : "", (int) length, words);
+                column += length + (column > indent);
                 words += length;
                 words += strspn(words, " ");
         }
@@ -218,7 +217,7 @@ void options_help(enum command_set command, struct text *out) {
                                 row->type != OPTION_SWITCH && row->initial ? " (" : "",
                                 row->type != OPTION_SWITCH && row->initial ? row->initial : "",
                                 row->type != OPTION_SWITCH && row->initial ? ")" : "");
-                add_wrapped(out, words);
+                options_wrap(out, words, HELP_INDENT);
         }
 }
 

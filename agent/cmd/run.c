@@ -136,6 +136,7 @@ static int run_run(const struct options *options, char **arguments) {
                 status = child_exit_status(&run.child);
         child_release(&run.child);
         monitor_release(&run.monitor);
+        child_ignore_signals();
         loop_free(run.loop);
         return status;
 }
@@ -145,13 +146,13 @@ const struct command command_run = {
                 .arguments = "[OPTION...] [--] COMMAND [ARGUMENT...]",
                 .summary = "starts COMMAND, watches its container, exits with its status",
                 .description = "COMMAND keeps the terminal, its standard output and error, its signal mask "
-                               "and its process group.\n"
-                               "Signals are passed on to it. Reports go to standard error: each --interval "
-                               "in which something was\n"
-                               "lost, and one line at the end. COMMAND starts at most 250 ms after the "
-                               "wrapper, whether measuring\n"
-                               "has begun or not, and runs also where nothing can be measured.",
-                .statuses = "  n    COMMAND's exit status; 128 + n if signal n ended it\n"
+                               "and its process group. Signals are passed on to it. Reports go to standard "
+                               "error: each --interval in which something was lost, and one line at the "
+                               "end. COMMAND starts at most 250 ms after the wrapper, whether measuring has "
+                               "begun or not, and runs also where nothing can be measured.",
+                .statuses = "  n    COMMAND's own; 128 + n: signal n ended it\n"
+                            "  1    COMMAND could not be started\n"
+                            "  2    wrong usage\n"
                             "  126  COMMAND cannot be executed\n"
                             "  127  COMMAND was not found\n",
                 .set = COMMAND_RUN,

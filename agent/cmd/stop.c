@@ -27,6 +27,12 @@ int stop_listen(struct loop **ret_loop, loop_signal_fn fn, void *data) {
         return 0;
 }
 
+void stop_ignore(void) {
+        (void) signal(SIGINT, SIG_IGN);
+        (void) signal(SIGTERM, SIG_IGN);
+        (void) signal(SIGHUP, SIG_IGN);
+}
+
 int stop_fd(void) {
         sigset_t set;
 

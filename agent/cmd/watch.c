@@ -108,6 +108,7 @@ static int run_watch(const struct options *options, char **arguments) {
         } else
                 status = watch_until_told(&watch) < 0 ? EXIT_FAILED : EXIT_OK;
         monitor_release(&watch.monitor);
+        stop_ignore();
         loop_free(watch.loop);
         return status;
 }
@@ -117,11 +118,10 @@ const struct command command_watch = {
                 .arguments = "[OPTION...]",
                 .summary = "the agent: reports whenever a container lost something, until told to stop",
                 .description = "Looks once every --interval and reports each container that lost something. "
-                               "About the others it is\n"
-                               "silent, but for one summary line every --summary with the worst minute and "
-                               "its time. SIGTERM,\n"
-                               "SIGINT or SIGHUP end it with the report of the running interval and a last "
-                               "summary.",
+                               "About the others it is silent, but for one summary line every --summary "
+                               "with the worst minute and its time. SIGTERM, SIGINT or SIGHUP end it with "
+                               "the report of the running interval and a last summary.",
+                .statuses = COMMAND_STATUSES,
                 .set = COMMAND_WATCH,
                 .run = run_watch,
 };

@@ -19,6 +19,7 @@ struct search {
         struct arena *arena;
         enum cgroup_version version;
         const char *path;
+        bool is_from_top; /* path is named from the top of the mount, as people do it; else as /proc/PID/cgroup shows it */
         const char *usage_path; /* the process' cpuacct group; NULL: taken to be the same */
 };
 
@@ -35,7 +36,7 @@ static int read_level(struct root *root, struct cgroup_chain *chain, size_t i, u
         const char *path = level->path, *top = chain->levels[chain->levels_count - 1].path;
         bool has_usage = chain->usage_mount && i >= chain->usage_from &&
                          cgroup_directory(usage, chain->usage_mount, chain->usage_top, path);
-        struct cgroup_reading reading = { .level = cgroup_level_unknown(), .device = ABSENT };
+        struct cgroup_reading reading = {.level = cgroup_level_unknown(), .device = ABSENT};
         int r = -ENAMETOOLONG;
 
         if (cgroup_directory(directory, chain->mount, top, path))
@@ -47,7 +48,8 @@ static int read_level(struct root *root, struct cgroup_chain *chain, size_t i, u
 }
 
 static bool is_tighter(const struct cgroup_level *a, const struct cgroup_level *b) {
-        return (unsigned __int128) a->quota_ns * b->period_ns < (unsigned __int128) b->quota_ns * a->period_ns;
+        return (unsigned __int128) a->quota_ns * b->period_ns <
+               (unsigned __int128) b->quota_ns * a->period_ns;
 }
 
 static void find_tightest(struct cgroup_chain *chain) {
@@ -89,8 +91,8 @@ static int make_levels(struct arena *arena, const char *path, const char *top, s
                 return -ENOMEM;
         for (size_t i = 0; i < chain->levels_count; i++) {
                 chain->levels[i] = cgroup_level_unknown();
-                chain->levels[i].path = i + 1 == chain->levels_count ? arena_string(arena, top) :
-                                                                       arena_string_n(arena, path, length);
+                chain->levels[i].path = i + 1 == chain->levels_count ? arena_string(arena, top)
+                                                                     : arena_string_n(arena, path, length);
                 if (!chain->levels[i].path)
                         return -ENOMEM;
                 for (size_t up = 0; up < (i == 0 ? skip + 1 : 1) && length > base; up++)
@@ -102,45 +104,70 @@ static int make_levels(struct arena *arena, const char *path, const char *top, s
 
 /* --- where it is read --- */
 
+/*
+ * Do equal names mean equal groups in both hierarchies? Below a cgroup namespace's root names say nothing about what is above it: a
+ * process that was put into a group of its own in one hierarchy only has the path "/" in both.
+ */
+static bool is_parallel(const struct search *search, const struct cgroup_mount *mount,
+                        const struct cgroup_mount *usage, const struct cgroup_chain *chain) {
+        if (usage == mount)
+                return true;
+        if (usage->up != mount->up)
+                return false;
+        if (mount->up > 0)
+                return !search->usage_path || strcmp(search->usage_path, search->path) == 0;
+        return strcmp(usage->root, mount->root) != 0 ||
+               cgroup_top_has_parent(search->root, CGROUP_V1, chain->mount) ==
+                               cgroup_top_has_parent(search->root, CGROUP_V1, chain->usage_mount);
+}
+
 /* cpuacct counts what cpu.stat of v1 does not; often it is mounted with cpu, but it can be a hierarchy of its own. */
-static int find_usage(const struct search *search, const struct cgroup_mounts *mounts, const char *prefix,
-                      struct cgroup_chain *chain) {
-        const char *rest;
+static int find_usage(const struct search *search, const struct cgroup_mount *mount,
+                      const struct cgroup_mounts *mounts, const char *prefix, struct cgroup_chain *chain) {
+        const char *rest, *path = chain->levels[0].path;
 
         if (search->version != CGROUP_V1)
                 return 0;
-        for (size_t i = 0; i < mounts->count; i++) {
-                const struct cgroup_mount *mount = &mounts->items[i];
+        for (size_t i = 0; i < mounts->count && !chain->usage_mount; i++) {
+                const struct cgroup_mount *usage = mount->has_usage ? mount : &mounts->items[i];
 
-                if (!mount->has_usage || !cgroup_path_below(search->path, mount->root, &rest))
+                if (!usage->has_usage || !cgroup_path_below(path, cgroup_mount_top(usage), &rest))
                         continue;
-                chain->usage_mount = arena_format(search->arena, "%s%s", prefix, mount->point);
-                chain->usage_top = arena_string(search->arena, mount->root);
+                chain->usage_mount = arena_format(search->arena, "%s%s", prefix, usage->point);
+                chain->usage_top = arena_string(search->arena, cgroup_mount_top(usage));
                 if (!chain->usage_mount || !chain->usage_top)
                         return -ENOMEM;
-                break;
+                if (!is_parallel(search, mount, usage, chain)) {
+                        chain->usage_mount = NULL;
+                        return 0;
+                }
         }
         /* A group of that name is the process' own only where its cpuacct path leads through it. */
-        while (search->usage_path && chain->usage_from < chain->levels_count &&
+        while (search->usage_path && mount->up == 0 && chain->usage_from < chain->levels_count &&
                !cgroup_path_below(search->usage_path, chain->levels[chain->usage_from].path, &rest))
                 chain->usage_from++;
         return 0;
 }
 
-/* -ENOENT: the group is not below this mount after all; -ENODATA: what lies at the mount's point is another mount. */
-static int chain_below(const struct search *search, const struct cgroup_mount *mount,
-                       const struct cgroup_mounts *mounts, const char *prefix, struct cgroup_chain *ret_chain) {
-        struct cgroup_chain chain = { .version = search->version, .path = search->path, .tightest = -1 };
+/*
+ * @path: named from the mount's top. -ENOENT: the group is not below this mount after all; -ENODATA: what lies at the mount's point is
+ * another mount.
+ */
+static int chain_below(const struct search *search, const struct cgroup_mount *mount, const char *path,
+                       const struct cgroup_mounts *mounts, const char *prefix,
+                       struct cgroup_chain *ret_chain) {
+        struct cgroup_chain chain = {.version = search->version, .path = search->path, .tightest = -1};
+        const char *top = cgroup_mount_top(mount);
         uint64_t device;
         int r;
 
         chain.mount = arena_format(search->arena, "%s%s", prefix, mount->point);
         if (!chain.mount)
                 return -ENOMEM;
-        r = make_levels(search->arena, search->path, mount->root, &chain);
+        r = make_levels(search->arena, path, top, &chain);
         if (r < 0)
                 return r;
-        r = find_usage(search, mounts, prefix, &chain);
+        r = find_usage(search, mount, mounts, prefix, &chain);
         if (r < 0)
                 return r;
         r = read_level(search->root, &chain, 0, &device);
@@ -151,7 +178,7 @@ static int chain_below(const struct search *search, const struct cgroup_mount *m
         for (size_t i = 1; i < chain.levels_count; i++)
                 (void) read_level(search->root, &chain, i, &device);
         find_tightest(&chain);
-        chain.parent_hidden = (mount->root[1] && strncmp(mount->root, "/..", 3) != 0) ||
+        chain.parent_hidden = (top[1] && strncmp(top, "/..", 3) != 0) ||
                               cgroup_top_has_parent(search->root, chain.version, chain.mount);
         *ret_chain = chain;
         return 0;
@@ -164,13 +191,21 @@ static int chain_from(const struct search *search, const struct cgroup_mounts *m
 
         for (size_t i = 0; i < mounts->count; i++) {
                 const struct cgroup_mount *mount = &mounts->items[i];
-                const char *rest;
-                int r;
+                char directory[PATH_MAX];
+                const char *path = search->path, *rest;
+                int r, length;
 
-                if (mount->version != search->version || !mount->has_cpu ||
-                    !cgroup_path_below(search->path, mount->root, &rest))
+                if (mount->version != search->version || !mount->has_cpu)
                         continue;
-                r = chain_below(search, mount, mounts, prefix, ret_chain);
+                length = snprintf(directory, sizeof(directory), "%s%s", prefix, mount->point);
+                if (length < 0 || (size_t) length >= sizeof(directory))
+                        continue;
+                if (search->is_from_top)
+                        r = cgroup_path_below(path, cgroup_mount_top(mount), &rest) ? 0 : -ENODATA;
+                else
+                        r = cgroup_path_from_top(search->root, mount, directory, path, search->arena, &path);
+                if (r == 0)
+                        r = chain_below(search, mount, path, mounts, prefix, ret_chain);
                 if (r >= 0 || r == -ENOMEM)
                         return r;
                 if (error == -ENODATA && r != -ENOENT)
@@ -182,8 +217,9 @@ static int chain_from(const struct search *search, const struct cgroup_mounts *m
 /* --- of a process --- */
 
 /* Our own mounts first: they are the ones that may show the levels above a container. */
-static int chain_of_search(const struct search *search, pid_t pid, struct cgroup_chain *ret_chain, struct why *why) {
-        cleanup_cgroup_mounts struct cgroup_mounts own = { 0 }, theirs = { 0 };
+static int chain_of_search(const struct search *search, pid_t pid, struct cgroup_chain *ret_chain,
+                           struct why *why) {
+        cleanup_cgroup_mounts struct cgroup_mounts own = {0}, theirs = {0};
         char name[CGROUP_SHOWN_MAX], prefix[32];
         int r, error;
 
@@ -201,11 +237,14 @@ static int chain_of_search(const struct search *search, pid_t pid, struct cgroup
                 if (r == 0 || r == -ENOMEM)
                         return r;
                 if (r == -EACCES || r == -EPERM)
-                        return why_set(why, r, "process %d: its control group is only visible through /proc/%d/root: %s",
+                        return why_set(why, r,
+                                       "process %d: its control group is only visible through "
+                                       "/proc/%d/root: %s",
                                        pid, pid, strerror(-r));
         }
         if (error == -EACCES || error == -EPERM)
-                return why_set(why, error, "control group %s: %s", shown(name, search->path), strerror(-error));
+                return why_set(why, error, "control group %s: %s", shown(name, search->path),
+                               strerror(-error));
         return why_set(why, -ENODATA, "control group %s: no mount of the CPU controller reaches it",
                        shown(name, search->path));
 }
@@ -237,7 +276,8 @@ static int read_membership(struct root *root, const char *file, struct search *s
         if (!search->path)
                 return -ENOMEM;
         if (membership.usage_path) {
-                search->usage_path = arena_string_n(search->arena, membership.usage_path, membership.usage_length);
+                search->usage_path = arena_string_n(search->arena, membership.usage_path,
+                                                    membership.usage_length);
                 if (!search->usage_path)
                         return -ENOMEM;
         }
@@ -246,7 +286,7 @@ static int read_membership(struct root *root, const char *file, struct search *s
 
 int cgroup_chain_of_pid(struct root *root, pid_t pid, struct arena *arena, struct cgroup_chain *ret_chain,
                         struct why *why) {
-        struct search search = { .root = root, .arena = arena };
+        struct search search = {.root = root, .arena = arena};
         char file[32], name[CGROUP_SHOWN_MAX];
         const char *before;
         int r, error;
@@ -277,8 +317,8 @@ int cgroup_chain_of_pid(struct root *root, pid_t pid, struct arena *arena, struc
  * A full path ("/sys/fs/cgroup/cpu/x") as one in the hierarchy ("/x"): the longest mount point counts, since one hierarchy may be mounted
  * in another's tree. Not a full path: unchanged. -EINVAL: it is in another controller's hierarchy.
  */
-static int path_in_hierarchy(const struct search *search, const struct cgroup_mounts *mounts, const char *path,
-                             const char **ret_path) {
+static int path_in_hierarchy(const struct search *search, const struct cgroup_mounts *mounts,
+                             const char *path, const char **ret_path) {
         const struct cgroup_mount *best = NULL;
         const char *rest, *best_rest = NULL, *joined;
 
@@ -293,7 +333,7 @@ static int path_in_hierarchy(const struct search *search, const struct cgroup_mo
         }
         if (best && (best->version != search->version || !best->has_cpu))
                 return -EINVAL;
-        if (best && best->root[1])
+        if (best && cgroup_mount_top(best)[1])
                 joined = arena_format(search->arena, "%s%s", best->root, best_rest);
         else
                 joined = arena_string(search->arena, best ? (best_rest[0] ? best_rest : "/") : path);
@@ -303,10 +343,10 @@ static int path_in_hierarchy(const struct search *search, const struct cgroup_mo
         return 0;
 }
 
-int cgroup_chain_of_path(struct root *root, const char *path, struct arena *arena, struct cgroup_chain *ret_chain,
-                         struct why *why) {
-        cleanup_cgroup_mounts struct cgroup_mounts mounts = { 0 };
-        struct search search = { .root = root, .arena = arena };
+int cgroup_chain_of_path(struct root *root, const char *path, struct arena *arena,
+                         struct cgroup_chain *ret_chain, struct why *why) {
+        cleanup_cgroup_mounts struct cgroup_mounts mounts = {0};
+        struct search search = {.root = root, .arena = arena, .is_from_top = true};
         char name[CGROUP_SHOWN_MAX], *given;
         const char *rest;
         size_t length;
@@ -323,15 +363,18 @@ int cgroup_chain_of_path(struct root *root, const char *path, struct arena *aren
         if (r == 0)
                 r = cgroup_own_version(root, &mounts, &search.version);
         if (r < 0)
-                return why_set(why, -ENODATA, "control group %s: no CPU controller is mounted here", shown(name, given));
+                return why_set(why, -ENODATA, "control group %s: no CPU controller is mounted here",
+                               shown(name, given));
         r = path_in_hierarchy(&search, &mounts, given, &search.path);
         if (r == -EINVAL)
-                return why_set(why, r, "control group %s is in the hierarchy of another controller", shown(name, given));
+                return why_set(why, r, "control group %s is in the hierarchy of another controller",
+                               shown(name, given));
         if (r < 0)
                 return r;
         r = chain_from(&search, &mounts, "", ret_chain);
         if (r == -ENODATA)
-                return why_set(why, -ENOENT, "control group %s: no such group of the CPU controller", shown(name, given));
+                return why_set(why, -ENOENT, "control group %s: no such group of the CPU controller",
+                               shown(name, given));
         if (r < 0 && r != -ENOMEM)
                 return why_set(why, r, "control group %s: %s", shown(name, given), strerror(-r));
         return r;

@@ -18,6 +18,8 @@
 /* 2,000 containers with a Pod each, paths of 300 bytes. */
 #define LEVELS_ARENA_MAX ((size_t) 4 << 20)
 #define BUCKETS 1024u
+/* The newest ones: a node has two; containers that are read through their own mounts are few. */
+#define TOPS_TRIED 16u
 
 struct remembered {
         struct remembered *next;
@@ -26,16 +28,22 @@ struct remembered {
         struct cgroup_reading reading;
 };
 
+struct top {
+        struct top *next;
+        const char *directory;
+        bool has_parent;
+};
+
 struct cgroup_cache {
         int mountinfo_fd; /* only polled; -1: nothing remembered */
         struct arena *mounts_arena;
-        struct cgroup_mount *mounts;
-        size_t mounts_count;
+        struct cgroup_mounts mounts;
+
+        char *namespace_root; /* NULL: not looked for yet, "": not found */
 
         struct arena *levels_arena; /* NULL: not within a tick */
         struct remembered *buckets[BUCKETS];
-        const char *top_directory;
-        bool top_has_parent;
+        struct top *tops; /* one a hierarchy, and one a container that is read through its own mount */
 };
 
 static struct cgroup_cache *cache_of(struct root *root) {
@@ -50,7 +58,7 @@ static struct cgroup_cache *cache_of(struct root *root) {
 static void forget_levels(struct cgroup_cache *cache) {
         arena_free(cache->levels_arena);
         cache->levels_arena = NULL;
-        cache->top_directory = NULL;
+        cache->tops = NULL;
         memset(cache->buckets, 0, sizeof(cache->buckets));
 }
 
@@ -59,6 +67,9 @@ static void forget_mounts(struct cgroup_cache *cache) {
         cache->mountinfo_fd = -1;
         arena_free(cache->mounts_arena);
         cache->mounts_arena = NULL;
+        /* With other mounts it may be found after all. */
+        if (cache->namespace_root && !cache->namespace_root[0])
+                free(take_ptr(cache->namespace_root));
 }
 
 void cgroup_cache_forget(struct root *root) {
@@ -79,6 +90,7 @@ void cgroup_cache_free(struct cgroup_cache *cache) {
                 return;
         forget_levels(cache);
         forget_mounts(cache);
+        free(cache->namespace_root);
         free(cache);
 }
 
@@ -110,13 +122,13 @@ static int parse(const char *text, size_t length, struct cgroup_mounts *ret_moun
         r = cgroup_parse_mounts(text, length, arena, &mounts, &count);
         if (r < 0)
                 return r;
-        *ret_mounts = (struct cgroup_mounts){ mounts, count, take_ptr(arena) };
+        *ret_mounts = (struct cgroup_mounts){mounts, count, CGROUP_VERSION_UNKNOWN, take_ptr(arena)};
         return 0;
 }
 
 /* Has the mount table changed since the descriptor was opened or asked last? (mounts_poll() in fs/namespace) */
 static bool has_changed(int fd) {
-        struct pollfd entry = { .fd = fd, .events = POLLPRI };
+        struct pollfd entry = {.fd = fd, .events = POLLPRI};
 
         return poll(&entry, 1, 0) != 0;
 }
@@ -132,14 +144,15 @@ int cgroup_own_mounts(struct root *root, struct cgroup_mounts *ret_mounts) {
 
         if (cache && cache->mountinfo_fd >= 0) {
                 if (!has_changed(cache->mountinfo_fd)) {
-                        *ret_mounts = (struct cgroup_mounts){ cache->mounts, cache->mounts_count, NULL };
+                        *ret_mounts = cache->mounts;
                         return 0;
                 }
                 forget_mounts(cache);
         }
         /* Opened before it is read: a change in between is seen at the next call. */
         if (cache)
-                fd = root_open_path(root, root->self_is_foreign ? "/proc/1/mountinfo" : "/proc/self/mountinfo",
+                fd = root_open_path(root,
+                                    root->self_is_foreign ? "/proc/1/mountinfo" : "/proc/self/mountinfo",
                                     O_RDONLY | O_NONBLOCK);
         r = cgroup_read_own(root, "mountinfo", MOUNTINFO_OWN_MAX, &text, &length);
         if (r < 0)
@@ -149,8 +162,8 @@ int cgroup_own_mounts(struct root *root, struct cgroup_mounts *ret_mounts) {
                 return r;
         cache->mountinfo_fd = take_fd(fd);
         cache->mounts_arena = take_ptr(ret_mounts->owner);
-        cache->mounts = (struct cgroup_mount *) ret_mounts->items;
-        cache->mounts_count = ret_mounts->count;
+        (void) cgroup_own_version(root, ret_mounts, &ret_mounts->version);
+        cache->mounts = *ret_mounts;
         return 0;
 }
 
@@ -163,6 +176,19 @@ int cgroup_mounts_of(struct root *root, pid_t pid, struct cgroup_mounts *ret_mou
         (void) snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
         r = root_read(root, path, MOUNTINFO_FOREIGN_MAX, &text, &length);
         return r < 0 ? r : parse(text, length, ret_mounts);
+}
+
+const char *cgroup_cache_namespace(struct root *root) {
+        return root->cgroup_cache ? root->cgroup_cache->namespace_root : NULL;
+}
+
+void cgroup_cache_set_namespace(struct root *root, const char *path) {
+        struct cgroup_cache *cache = cache_of(root);
+
+        if (!cache)
+                return;
+        free(cache->namespace_root);
+        cache->namespace_root = strdup(path);
 }
 
 /* --- levels --- */
@@ -223,18 +249,31 @@ void cgroup_cache_add(struct root *root, const char *directory, const struct cgr
 
 bool cgroup_cache_find_top(struct root *root, const char *directory, bool *ret_has_parent) {
         struct cgroup_cache *cache = root->cgroup_cache;
+        unsigned tried = 0;
 
-        if (!cache || !cache->top_directory || strcmp(cache->top_directory, directory) != 0)
+        if (!cache)
                 return false;
-        *ret_has_parent = cache->top_has_parent;
-        return true;
+        for (const struct top *top = cache->tops; top && tried < TOPS_TRIED; top = top->next, tried++)
+                if (strcmp(top->directory, directory) == 0) {
+                        *ret_has_parent = top->has_parent;
+                        return true;
+                }
+        return false;
 }
 
-void cgroup_cache_set_top(struct root *root, const char *directory, bool has_parent) {
+void cgroup_cache_add_top(struct root *root, const char *directory, bool has_parent) {
         struct cgroup_cache *cache = root->cgroup_cache;
+        struct top *top;
 
         if (!cache || !cache->levels_arena)
                 return;
-        cache->top_directory = arena_string(cache->levels_arena, directory);
-        cache->top_has_parent = has_parent;
+        top = arena_alloc(cache->levels_arena, sizeof(*top));
+        if (!top)
+                return;
+        top->directory = arena_string(cache->levels_arena, directory);
+        if (!top->directory)
+                return;
+        top->has_parent = has_parent;
+        top->next = cache->tops;
+        cache->tops = top;
 }

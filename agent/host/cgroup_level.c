@@ -12,12 +12,12 @@
 
 struct cgroup_level cgroup_level_unknown(void) {
         return (struct cgroup_level){
-                .id = ABSENT,
-                .limit = CGROUP_LIMIT_UNKNOWN,
-                .burst_ns = ABSENT,
-                .weight = ABSENT,
-                .stat = { ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT },
-                .children_limit_milli = ABSENT,
+                        .id = ABSENT,
+                        .limit = CGROUP_LIMIT_UNKNOWN,
+                        .burst_ns = ABSENT,
+                        .weight = ABSENT,
+                        .stat = {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT},
+                        .children_limit_milli = ABSENT,
         };
 }
 
@@ -46,9 +46,10 @@ static uint64_t read_number(const struct root_dir *dir, const char *name, const 
 void cgroup_limit_read(const struct root_dir *dir, enum cgroup_version version, const char *name,
                        struct cgroup_limit *ret_limit) {
         char quota[CGROUP_RECORD_MAX], period[CGROUP_RECORD_MAX];
-        ssize_t n = read_file(dir, name, version == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us", quota), m = -ENOENT;
+        ssize_t n = read_file(dir, name, version == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us", quota),
+                m = -ENOENT;
 
-        *ret_limit = (struct cgroup_limit){ .state = n == -ENOENT ? CGROUP_LIMIT_NONE : CGROUP_LIMIT_UNKNOWN };
+        *ret_limit = (struct cgroup_limit){.state = n == -ENOENT ? CGROUP_LIMIT_NONE : CGROUP_LIMIT_UNKNOWN};
         if (n < 0)
                 return;
         if (version == CGROUP_V2) {
@@ -58,6 +59,35 @@ void cgroup_limit_read(const struct root_dir *dir, enum cgroup_version version, 
         if (quota[0] != '-')
                 m = read_file(dir, name, "cpu.cfs_period_us", period);
         cgroup_parse_quota(quota, (size_t) n, m < 0 ? NULL : period, m < 0 ? 0 : (size_t) m, ret_limit);
+}
+
+bool cgroup_has_limit(const struct root_dir *dir, enum cgroup_version version) {
+        struct cgroup_limit limit;
+        uint64_t quota_us;
+
+        if (version == CGROUP_V1) {
+                /* The period changes nothing about there being a quota. */
+                quota_us = read_number(dir, "", "cpu.cfs_quota_us");
+                return is_known(quota_us) && quota_us > 0;
+        }
+        cgroup_limit_read(dir, version, "", &limit);
+        return limit.state == CGROUP_LIMIT_SET;
+}
+
+/* Within a tick a child may have been read as a level of its own. */
+static void child_limit_read(const struct root_dir *dir, enum cgroup_version version, const char *name,
+                             struct cgroup_limit *ret_limit) {
+        char directory[PATH_MAX];
+        int length = snprintf(directory, sizeof(directory), "%s/%s", dir->path, name);
+        const struct cgroup_reading *known = NULL;
+
+        if (length > 0 && (size_t) length < sizeof(directory))
+                known = cgroup_cache_find(dir->root, directory);
+        if (known)
+                *ret_limit = (struct cgroup_limit){known->level.limit, known->level.quota_ns,
+                                                   known->level.period_ns};
+        else
+                cgroup_limit_read(dir, version, name, ret_limit);
 }
 
 /* At most one process and the least weight: the "pause" of a Pod, which never has a limit and never wants CPU. */
@@ -76,7 +106,8 @@ static bool is_sandbox(const struct root_dir *dir, enum cgroup_version version, 
         return !newline || newline + 1 == buffer + n;
 }
 
-static uint64_t children_limit(const struct root_dir *dir, enum cgroup_version version, size_t subdirectories) {
+static uint64_t children_limit(const struct root_dir *dir, enum cgroup_version version,
+                               size_t subdirectories) {
         cleanup_free struct root_entry *entries = NULL;
         uint64_t sum = ABSENT;
         size_t count, children = 0;
@@ -91,17 +122,19 @@ static uint64_t children_limit(const struct root_dir *dir, enum cgroup_version v
                         continue;
                 if (++children > CGROUP_CHILDREN_MAX)
                         return ABSENT;
-                cgroup_limit_read(dir, version, name, &limit);
+                child_limit_read(dir, version, name, &limit);
                 if (limit.state == CGROUP_LIMIT_SET)
                         known_add(&sum, cgroup_milli(limit.quota_ns, limit.period_ns));
-                else if (limit.state != CGROUP_LIMIT_NONE || (!strstr(name, "conmon-") && !is_sandbox(dir, version, name)))
+                else if (limit.state != CGROUP_LIMIT_NONE ||
+                         (!strstr(name, "conmon-") && !is_sandbox(dir, version, name)))
                         return ABSENT;
         }
         return sum;
 }
 
 /* Returns false if there is no cpu.stat. */
-static bool read_counters(const struct root_dir *dir, enum cgroup_version version, struct cgroup_level *level) {
+static bool read_counters(const struct root_dir *dir, enum cgroup_version version,
+                          struct cgroup_level *level) {
         char buffer[CGROUP_RECORD_MAX];
         bool has_stat;
         ssize_t n;
@@ -138,9 +171,9 @@ static void read_usage(const struct root_dir *dir, const char *directory, struct
         else {
                 int length = snprintf(path, sizeof(path), "%s/cpuacct.usage", directory);
 
-                n = length > 0 && (size_t) length < sizeof(path) ?
-                                    root_read_record(dir->root, path, buffer, sizeof(buffer)) :
-                                    -ENAMETOOLONG;
+                n = length > 0 && (size_t) length < sizeof(path)
+                                    ? root_read_record(dir->root, path, buffer, sizeof(buffer))
+                                    : -ENAMETOOLONG;
         }
         if (n >= 0)
                 level->stat.usage_ns = cgroup_parse_number(buffer, (size_t) n);
@@ -149,7 +182,7 @@ static void read_usage(const struct root_dir *dir, const char *directory, struct
 int cgroup_level_read(struct root *root, enum cgroup_version version, const char *directory,
                       const char *usage_directory, struct cgroup_reading *ret_reading) {
         const struct cgroup_reading *known = cgroup_cache_find(root, directory);
-        struct cgroup_reading reading = { .level = cgroup_level_unknown(), .device = ABSENT };
+        struct cgroup_reading reading = {.level = cgroup_level_unknown(), .device = ABSENT};
         struct cgroup_level *level = &reading.level;
         cleanup_root_dir struct root_dir dir = ROOT_DIR_NONE;
         struct cgroup_limit limit;
@@ -171,13 +204,13 @@ int cgroup_level_read(struct root *root, enum cgroup_version version, const char
         if (limit.state == CGROUP_LIMIT_SET) {
                 level->quota_ns = limit.quota_ns;
                 level->period_ns = limit.period_ns;
-                level->burst_ns = cgroup_us_to_ns(
-                                read_number(&dir, "", version == CGROUP_V2 ? "cpu.max.burst" : "cpu.cfs_burst_us"));
+                level->burst_ns = cgroup_us_to_ns(read_number(
+                                &dir, "", version == CGROUP_V2 ? "cpu.max.burst" : "cpu.cfs_burst_us"));
                 level->children_limit_milli = children_limit(&dir, version, subdirectories);
         }
         level->weight = read_number(&dir, "", version == CGROUP_V2 ? "cpu.weight" : "cpu.shares");
         if (!read_counters(&dir, version, level) && is_gone(&dir)) {
-                *ret_reading = (struct cgroup_reading){ .level = cgroup_level_unknown(), .device = ABSENT };
+                *ret_reading = (struct cgroup_reading){.level = cgroup_level_unknown(), .device = ABSENT};
                 return -ENOENT;
         }
         if (usage_directory)
@@ -204,6 +237,6 @@ bool cgroup_top_has_parent(struct root *root, enum cgroup_version version, const
                              root_dir_read(&dir, "cpu.max", buffer, sizeof(buffer)) >= 0;
         else
                 has_parent = root_dir_read(&dir, "release_agent", buffer, sizeof(buffer)) == -ENOENT;
-        cgroup_cache_set_top(root, directory, has_parent);
+        cgroup_cache_add_top(root, directory, has_parent);
         return has_parent;
 }

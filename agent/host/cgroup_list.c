@@ -31,12 +31,13 @@ static int push(struct walk *walk, const char *path, uint64_t id, uint32_t depth
         walk->stack = arena_grow(walk->arena, walk->stack, walk->count, &walk->room, sizeof(*walk->stack));
         if (!walk->stack)
                 return -ENOMEM;
-        walk->stack[walk->count++] = (struct waiting){ path, id, depth };
+        walk->stack[walk->count++] = (struct waiting){path, id, depth};
         return 0;
 }
 
 /* Puts the groups below @at on the stack, the first name on top. A group that vanishes meanwhile has none. */
-static int push_children(struct walk *walk, const struct root_dir *dir, const struct waiting *at, size_t max) {
+static int push_children(struct walk *walk, const struct root_dir *dir, const struct waiting *at,
+                         size_t max) {
         cleanup_free struct root_entry *entries = NULL;
         uint64_t id, device;
         size_t count, subdirectories;
@@ -52,7 +53,8 @@ static int push_children(struct walk *walk, const struct root_dir *dir, const st
                 if (walk->count > max)
                         break;
                 r = push(walk,
-                         arena_format(walk->arena, "%s/%s", strcmp(at->path, "/") == 0 ? "" : at->path, entries[i].name),
+                         arena_format(walk->arena, "%s/%s", strcmp(at->path, "/") == 0 ? "" : at->path,
+                                      entries[i].name),
                          entries[i].inode, at->depth + 1);
                 if (r < 0)
                         return r;
@@ -78,8 +80,8 @@ static bool has_processes(const struct root_dir *dir) {
 }
 
 /* The mount that shows the most of the CPU hierarchy. */
-static int own_hierarchy(struct root *root, struct cgroup_mounts *ret_mounts, const struct cgroup_mount **ret_mount,
-                         struct why *why) {
+static int own_hierarchy(struct root *root, struct cgroup_mounts *ret_mounts,
+                         const struct cgroup_mount **ret_mount, struct why *why) {
         enum cgroup_version version = CGROUP_VERSION_UNKNOWN;
         int r = cgroup_own_mounts(root, ret_mounts);
 
@@ -89,7 +91,8 @@ static int own_hierarchy(struct root *root, struct cgroup_mounts *ret_mounts, co
                 const struct cgroup_mount *mount = &ret_mounts->items[i];
                 uint64_t id, device;
 
-                if (mount->version != version || !mount->has_cpu || root_id(root, mount->point, &id, &device) < 0 ||
+                if (mount->version != version || !mount->has_cpu ||
+                    root_id(root, mount->point, &id, &device) < 0 ||
                     (is_known(device) && device != mount->device))
                         continue;
                 *ret_mount = mount;
@@ -100,8 +103,8 @@ static int own_hierarchy(struct root *root, struct cgroup_mounts *ret_mounts, co
 
 int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgroup_entry **ret_entries,
                 size_t *ret_count, bool *ret_cut, struct why *why) {
-        cleanup_cgroup_mounts struct cgroup_mounts mounts = { 0 };
-        struct walk walk = { .root = root, .arena = arena };
+        cleanup_cgroup_mounts struct cgroup_mounts mounts = {0};
+        struct walk walk = {.root = root, .arena = arena};
         struct cgroup_entry *entries = NULL;
         const struct cgroup_mount *mount = NULL;
         uint64_t id, device;
@@ -112,15 +115,14 @@ int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgrou
         if (r < 0)
                 return r;
         walk.mount = mount->point;
-        walk.top = mount->root;
+        walk.top = cgroup_mount_top(mount);
         r = root_id(root, mount->point, &id, &device);
         if (r == 0)
-                r = push(&walk, arena_string(arena, mount->root), id, 0);
+                r = push(&walk, arena_string(arena, walk.top), id, 0);
         while (r == 0 && walk.count > 0 && count < max) {
                 struct waiting at = walk.stack[--walk.count];
                 cleanup_root_dir struct root_dir dir = ROOT_DIR_NONE;
                 char directory[PATH_MAX];
-                struct cgroup_limit limit;
 
                 if (open_waiting(&walk, &at, directory, &dir) < 0)
                         continue;
@@ -130,13 +132,12 @@ int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgrou
                 entries = arena_grow(arena, entries, count, &room, sizeof(*entries));
                 if (!entries)
                         return -ENOMEM;
-                cgroup_limit_read(&dir, mount->version, "", &limit);
                 entries[count++] = (struct cgroup_entry){
-                        .path = at.path,
-                        .id = at.id,
-                        .depth = at.depth,
-                        .has_limit = limit.state == CGROUP_LIMIT_SET,
-                        .has_processes = has_processes(&dir),
+                                .path = at.path,
+                                .id = at.id,
+                                .depth = at.depth,
+                                .has_limit = cgroup_has_limit(&dir, mount->version),
+                                .has_processes = has_processes(&dir),
                 };
         }
         if (r < 0)
@@ -145,6 +146,42 @@ int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgrou
         *ret_count = count;
         *ret_cut = walk.count > 0;
         return 0;
+}
+
+static bool has_process(const struct walk *walk, const char *directory, pid_t pid) {
+        char path[PATH_MAX + sizeof("/cgroup.procs")], line[16];
+        cleanup_free char *text = NULL;
+        size_t n = (size_t) snprintf(line, sizeof(line), "%d\n", pid);
+
+        (void) snprintf(path, sizeof(path), "%s/cgroup.procs", directory);
+        if (root_read(walk->root, path, PROCS_MAX, &text, NULL) < 0)
+                return false;
+        for (const char *p = text; (p = strstr(p, line)); p += n)
+                if (p == text || p[-1] == '\n')
+                        return true;
+        return false;
+}
+
+int cgroup_find_process(struct root *root, const char *directory, unsigned depth, pid_t pid,
+                        struct arena *arena, const char **ret_path) {
+        struct walk walk = {.root = root, .arena = arena, .mount = directory, .top = "/"};
+        int r = push(&walk, "/", 0, 0);
+
+        while (r == 0 && walk.count > 0) {
+                struct waiting at = walk.stack[--walk.count];
+                cleanup_root_dir struct root_dir dir = ROOT_DIR_NONE;
+                char group[PATH_MAX];
+
+                if (open_waiting(&walk, &at, group, &dir) < 0)
+                        continue;
+                if (at.depth < depth)
+                        r = push_children(&walk, &dir, &at, SIZE_MAX);
+                else if (has_process(&walk, group, pid)) {
+                        *ret_path = at.path;
+                        return 0;
+                }
+        }
+        return r < 0 ? r : -ENOENT;
 }
 
 /* --- processes --- */
@@ -178,15 +215,16 @@ static int add_pids(const struct walk *walk, const char *text, size_t length, bo
                 pid_t pid;
 
                 next = newline ? newline + 1 : end;
-                if (number_parse_u64_n(line, (size_t) ((newline ? newline : end) - line), &value) < 0 || value == 0 ||
-                    value > INT32_MAX)
+                if (number_parse_u64_n(line, (size_t) ((newline ? newline : end) - line), &value) < 0 ||
+                    value == 0 || value > INT32_MAX)
                         continue;
                 pid = are_threads ? process_of(walk->root, (pid_t) value) : (pid_t) value;
                 if (pid == 0 || (pids->count > 0 && pids->items[pids->count - 1] == pid))
                         continue;
                 if (pids->count == max)
                         return 1;
-                pids->items = arena_grow(walk->arena, pids->items, pids->count, &pids->room, sizeof(*pids->items));
+                pids->items = arena_grow(walk->arena, pids->items, pids->count, &pids->room,
+                                         sizeof(*pids->items));
                 if (!pids->items)
                         return -ENOMEM;
                 pids->items[pids->count++] = pid;
@@ -217,15 +255,15 @@ static int pid_compare(const void *a, const void *b) {
         return *x < *y ? -1 : *x > *y;
 }
 
-int cgroup_pids(struct root *root, const struct cgroup_chain *chain, bool recursive, size_t max, struct arena *arena,
-                pid_t **ret_pids, size_t *ret_count) {
+int cgroup_pids(struct root *root, const struct cgroup_chain *chain, bool recursive, size_t max,
+                struct arena *arena, pid_t **ret_pids, size_t *ret_count) {
         struct walk walk = {
-                .root = root,
-                .arena = arena,
-                .mount = chain->mount,
-                .top = chain->levels[chain->levels_count - 1].path,
+                        .root = root,
+                        .arena = arena,
+                        .mount = chain->mount,
+                        .top = chain->levels[chain->levels_count - 1].path,
         };
-        struct pids pids = { 0 };
+        struct pids pids = {0};
         size_t kept = 0;
         int r, cut = 0;
 

@@ -35,7 +35,7 @@ static const char *next_line(const char **text, const char *end, size_t *ret_len
 }
 
 int cgroup_parse_membership(const char *text, size_t length, struct cgroup_membership *ret_membership) {
-        struct cgroup_membership v1 = { CGROUP_V1, NULL, 0, NULL, 0 }, v2 = { CGROUP_V2, NULL, 0, NULL, 0 };
+        struct cgroup_membership v1 = {CGROUP_V1, NULL, 0, NULL, 0}, v2 = {CGROUP_V2, NULL, 0, NULL, 0};
         const char *end = text + length, *line;
         size_t n;
 
@@ -83,8 +83,10 @@ static char *unescape(struct arena *arena, const char *field, size_t length) {
                 return NULL;
         for (size_t i = 0; i < length; i++) {
                 if (field[i] == '\\' && length - i >= 4 && field[i + 1] >= '0' && field[i + 1] <= '3' &&
-                    field[i + 2] >= '0' && field[i + 2] <= '7' && field[i + 3] >= '0' && field[i + 3] <= '7') {
-                        *to++ = (char) ((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 + (field[i + 3] - '0'));
+                    field[i + 2] >= '0' && field[i + 2] <= '7' && field[i + 3] >= '0' &&
+                    field[i + 3] <= '7') {
+                        *to++ = (char) ((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 +
+                                        (field[i + 3] - '0'));
                         i += 3;
                 } else
                         *to++ = field[i];
@@ -104,7 +106,7 @@ static bool next_field(const char **text, const char *end, struct field *ret_fie
         if (start >= end)
                 return false;
         blank = memchr(start, ' ', (size_t) (end - start));
-        *ret_field = (struct field){ start, (size_t) ((blank ? blank : end) - start) };
+        *ret_field = (struct field){start, (size_t) ((blank ? blank : end) - start)};
         *text = blank ? blank + 1 : end;
         return true;
 }
@@ -118,21 +120,32 @@ static bool parse_device(const struct field *field, uint64_t *ret_device) {
         uint64_t major_number, minor_number;
 
         if (!colon || number_parse_u64_n(field->text, (size_t) (colon - field->text), &major_number) < 0 ||
-            number_parse_u64_n(colon + 1, field->length - (size_t) (colon + 1 - field->text), &minor_number) < 0 ||
+            number_parse_u64_n(colon + 1, field->length - (size_t) (colon + 1 - field->text),
+                               &minor_number) < 0 ||
             major_number > UINT32_MAX || minor_number > UINT32_MAX)
                 return false;
         *ret_device = makedev((unsigned) major_number, (unsigned) minor_number);
         return true;
 }
 
+/* "/..", "/../..": 1, 2; anything else: 0. */
+static unsigned levels_up(const char *path) {
+        unsigned up = 0;
+
+        for (; strncmp(path, "/..", 3) == 0; path += 3)
+                up++;
+        return *path ? 0 : up;
+}
+
 /*
  * "36 35 98:0 /root /mnt rw,noatime shared:1 master:2 - cgroup2 source rw". Only the super options (the last field, which may hold
  * blanks on some systems) name controllers: source, point and mount options can be anything. 1: a cgroup mount, 0: not.
  */
-static int parse_mount(const char *line, size_t length, struct arena *arena, struct cgroup_mount *ret_mount) {
+static int parse_mount(const char *line, size_t length, struct arena *arena,
+                       struct cgroup_mount *ret_mount) {
         const char *end = line + length;
         struct field head[6], type, source, dash;
-        struct cgroup_mount mount = { 0 };
+        struct cgroup_mount mount = {0};
         char *root, *point;
 
         for (size_t i = 0; i < ELEMENTS(head); i++)
@@ -161,12 +174,18 @@ static int parse_mount(const char *line, size_t length, struct arena *arena, str
                 return -ENOMEM;
         mount.root = root;
         mount.point = point;
+        mount.up = levels_up(root);
         *ret_mount = mount;
         return 1;
 }
 
-int cgroup_parse_mounts(const char *text, size_t length, struct arena *arena, struct cgroup_mount **ret_mounts,
-                        size_t *ret_count) {
+/* The lower, the more levels it shows. */
+static long rank(const struct cgroup_mount *mount) {
+        return mount->up > 0 ? -(long) mount->up : (long) strlen(mount->root);
+}
+
+int cgroup_parse_mounts(const char *text, size_t length, struct arena *arena,
+                        struct cgroup_mount **ret_mounts, size_t *ret_count) {
         static const char mark[] = " - cgroup";
         const char *end = text + length, *line;
         struct cgroup_mount *mounts = arena_array(arena, CGROUP_MOUNTS_MAX, sizeof(*mounts)), mount;
@@ -186,7 +205,7 @@ int cgroup_parse_mounts(const char *text, size_t length, struct arena *arena, st
                         return r;
                 if (r == 0)
                         continue;
-                for (at = count; at > 0 && strlen(mounts[at - 1].root) > strlen(mount.root); at--)
+                for (at = count; at > 0 && rank(&mounts[at - 1]) > rank(&mount); at--)
                         if (at < CGROUP_MOUNTS_MAX)
                                 mounts[at] = mounts[at - 1];
                 if (at < CGROUP_MOUNTS_MAX)

@@ -32,7 +32,7 @@ static void set_limit(uint64_t quota_us, uint64_t period_us, struct cgroup_limit
         uint64_t quota_ns = cgroup_us_to_ns(quota_us), period_ns = cgroup_us_to_ns(period_us);
 
         if (is_known(quota_ns) && is_known(period_ns))
-                *ret_limit = (struct cgroup_limit){ CGROUP_LIMIT_SET, quota_ns, period_ns };
+                *ret_limit = (struct cgroup_limit){CGROUP_LIMIT_SET, quota_ns, period_ns};
         else
                 ret_limit->state = CGROUP_LIMIT_UNKNOWN;
 }
@@ -43,7 +43,7 @@ void cgroup_parse_max(const char *text, size_t length, struct cgroup_limit *ret_
         size_t quota_length = (size_t) ((blank ? blank : end) - text);
         uint64_t quota_us, period_us = PERIOD_DEFAULT_US;
 
-        *ret_limit = (struct cgroup_limit){ .state = CGROUP_LIMIT_UNKNOWN };
+        *ret_limit = (struct cgroup_limit){.state = CGROUP_LIMIT_UNKNOWN};
         if (blank) {
                 while (blank < end && *blank == ' ')
                         blank++;
@@ -60,7 +60,7 @@ void cgroup_parse_quota(const char *quota, size_t quota_length, const char *peri
                         struct cgroup_limit *ret_limit) {
         uint64_t quota_us, period_us;
 
-        *ret_limit = (struct cgroup_limit){ .state = CGROUP_LIMIT_UNKNOWN };
+        *ret_limit = (struct cgroup_limit){.state = CGROUP_LIMIT_UNKNOWN};
         quota_length = without_newline(quota, quota_length);
         if (quota_length == 2 && memcmp(quota, "-1", 2) == 0) {
                 ret_limit->state = CGROUP_LIMIT_NONE;
@@ -94,9 +94,11 @@ struct key {
 };
 
 /* "KEY VALUE" lines. Of a key that comes twice, the last counts; a bad value makes it ABSENT. */
-static void parse_keys(const char *text, size_t length, const struct key *keys, size_t keys_count, void *out) {
+static void parse_keys(const char *text, size_t length, const struct key *keys, size_t keys_count,
+                       void *out) {
         for (const char *line = text, *end = text + length, *next; line < end; line = next) {
-                const char *newline = memchr(line, '\n', (size_t) (end - line)), *stop = newline ? newline : end;
+                const char *newline = memchr(line, '\n', (size_t) (end - line)),
+                           *stop = newline ? newline : end;
                 const char *blank = memchr(line, ' ', (size_t) (stop - line));
 
                 next = newline ? newline + 1 : end;
@@ -109,21 +111,23 @@ static void parse_keys(const char *text, size_t length, const struct key *keys, 
                         if ((size_t) (blank - line) != n || memcmp(line, keys[i].name, n) != 0)
                                 continue;
                         (void) number_parse_u64_n(blank + 1, (size_t) (stop - blank - 1), &value);
-                        *(uint64_t *) ((char *) out + keys[i].offset) = keys[i].in_us ? cgroup_us_to_ns(value) : value;
+                        *(uint64_t *) ((char *) out + keys[i].offset) =
+                                        keys[i].in_us ? cgroup_us_to_ns(value) : value;
                 }
         }
 }
 
 void cgroup_parse_stat(const char *text, size_t length, struct cgroup_cpu_stat *stat) {
         static const struct key keys[] = {
-                { "nr_periods", offsetof(struct cgroup_cpu_stat, nr_periods), false },
-                { "nr_throttled", offsetof(struct cgroup_cpu_stat, nr_throttled), false },
-                { "throttled_usec", offsetof(struct cgroup_cpu_stat, throttled_ns), true },
-                { "throttled_time", offsetof(struct cgroup_cpu_stat, throttled_ns), false }, /* v1: ns */
-                { "nr_bursts", offsetof(struct cgroup_cpu_stat, nr_bursts), false },
-                { "burst_usec", offsetof(struct cgroup_cpu_stat, burst_ns), true },
-                { "burst_time", offsetof(struct cgroup_cpu_stat, burst_ns), false }, /* v1: ns */
-                { "usage_usec", offsetof(struct cgroup_cpu_stat, usage_ns), true },
+                        {"nr_periods", offsetof(struct cgroup_cpu_stat, nr_periods), false},
+                        {"nr_throttled", offsetof(struct cgroup_cpu_stat, nr_throttled), false},
+                        {"throttled_usec", offsetof(struct cgroup_cpu_stat, throttled_ns), true},
+                        {"throttled_time", offsetof(struct cgroup_cpu_stat, throttled_ns),
+                         false}, /* v1: ns */
+                        {"nr_bursts", offsetof(struct cgroup_cpu_stat, nr_bursts), false},
+                        {"burst_usec", offsetof(struct cgroup_cpu_stat, burst_ns), true},
+                        {"burst_time", offsetof(struct cgroup_cpu_stat, burst_ns), false}, /* v1: ns */
+                        {"usage_usec", offsetof(struct cgroup_cpu_stat, usage_ns), true},
         };
 
         parse_keys(text, length, keys, ELEMENTS(keys), stat);
@@ -131,8 +135,8 @@ void cgroup_parse_stat(const char *text, size_t length, struct cgroup_cpu_stat *
 
 void cgroup_parse_stat_local(const char *text, size_t length, struct cgroup_cpu_stat *stat) {
         static const struct key keys[] = {
-                { "throttled_usec", offsetof(struct cgroup_cpu_stat, local_throttled_ns), true },
-                { "throttled_time", offsetof(struct cgroup_cpu_stat, local_throttled_ns), false },
+                        {"throttled_usec", offsetof(struct cgroup_cpu_stat, local_throttled_ns), true},
+                        {"throttled_time", offsetof(struct cgroup_cpu_stat, local_throttled_ns), false},
         };
 
         parse_keys(text, length, keys, ELEMENTS(keys), stat);
@@ -143,7 +147,8 @@ void cgroup_parse_pressure(const char *text, size_t length, struct cgroup_cpu_st
         static const char total[] = " total=";
 
         for (const char *line = text, *end = text + length, *next; line < end; line = next) {
-                const char *newline = memchr(line, '\n', (size_t) (end - line)), *stop = newline ? newline : end;
+                const char *newline = memchr(line, '\n', (size_t) (end - line)),
+                           *stop = newline ? newline : end;
                 const char *value = memmem(line, (size_t) (stop - line), total, sizeof(total) - 1);
                 uint64_t us = ABSENT;
 

@@ -67,10 +67,10 @@ int proc_pids(struct root *root, size_t max, struct arena *arena, pid_t **ret_pi
 static int read_thread(const struct root_dir *dir, pid_t tid, const struct proc_thread *previous,
                        struct proc_thread *ret_thread) {
         struct proc_thread thread = {
-                .tid = tid,
-                .run_ns = ABSENT,
-                .runqueue_delay_ns = ABSENT,
-                .timeslices = ABSENT,
+                        .tid = tid,
+                        .run_ns = ABSENT,
+                        .runqueue_delay_ns = ABSENT,
+                        .timeslices = ABSENT,
         };
         char name[32], buffer[RECORD_MAX];
         struct proc_schedstat schedstat;
@@ -88,7 +88,8 @@ static int read_thread(const struct root_dir *dir, pid_t tid, const struct proc_
         }
         /* A reused number starts from zero. */
         if (previous && is_counted && is_known(previous->run_ns) && schedstat.run_ns >= previous->run_ns &&
-            schedstat.runqueue_delay_ns >= previous->runqueue_delay_ns && schedstat.timeslices >= previous->timeslices) {
+            schedstat.runqueue_delay_ns >= previous->runqueue_delay_ns &&
+            schedstat.timeslices >= previous->timeslices) {
                 memcpy(thread.name, previous->name, sizeof(thread.name));
                 thread.start_ticks = previous->start_ticks;
                 thread.container_tid = previous->container_tid;
@@ -106,9 +107,9 @@ static int read_thread(const struct root_dir *dir, pid_t tid, const struct proc_
         return 0;
 }
 
-int proc_threads_again(struct root *root, pid_t pid, const struct proc_thread *previous, size_t previous_count,
-                       size_t max, struct arena *arena, struct proc_thread **ret_threads, size_t *ret_count,
-                       bool *ret_cut) {
+int proc_threads_again(struct root *root, pid_t pid, const struct proc_thread *previous,
+                       size_t previous_count, size_t max, struct arena *arena,
+                       struct proc_thread **ret_threads, size_t *ret_count, bool *ret_cut) {
         cleanup_root_dir struct root_dir dir = ROOT_DIR_NONE;
         struct proc_thread *threads;
         size_t tids_count, count = 0, at = 0;
@@ -129,7 +130,8 @@ int proc_threads_again(struct root *root, pid_t pid, const struct proc_thread *p
         for (size_t i = 0; i < tids_count; i++) {
                 while (at < previous_count && previous[at].tid < tids[i])
                         at++;
-                if (read_thread(&dir, tids[i], at < previous_count && previous[at].tid == tids[i] ? &previous[at] : NULL,
+                if (read_thread(&dir, tids[i],
+                                at < previous_count && previous[at].tid == tids[i] ? &previous[at] : NULL,
                                 &threads[count]) == 0)
                         count++;
         }
@@ -142,8 +144,8 @@ int proc_threads_again(struct root *root, pid_t pid, const struct proc_thread *p
         return 0;
 }
 
-int proc_threads(struct root *root, pid_t pid, size_t max, struct arena *arena, struct proc_thread **ret_threads,
-                 size_t *ret_count, bool *ret_cut) {
+int proc_threads(struct root *root, pid_t pid, size_t max, struct arena *arena,
+                 struct proc_thread **ret_threads, size_t *ret_count, bool *ret_cut) {
         return proc_threads_again(root, pid, NULL, 0, max, arena, ret_threads, ret_count, ret_cut);
 }
 
@@ -163,18 +165,20 @@ pid_t proc_container_tid(struct root *root, pid_t pid, pid_t tid) {
 
 int proc_process(struct root *root, pid_t pid, struct arena *arena, struct proc_process *ret_process) {
         cleanup_root_dir struct root_dir dir = ROOT_DIR_NONE;
-        char path[32], buffer[STATUS_MAX], command[COMMAND_MAX + 1];
-        struct proc_process process = { .pid = pid, .container_pid = pid, .pid_depth = 1, .uid = UINT32_MAX };
+        char directory[32], path[32], buffer[STATUS_MAX], command[COMMAND_MAX + 1];
+        struct proc_process process = {.pid = pid, .container_pid = pid, .pid_depth = 1, .uid = UINT32_MAX};
         struct proc_status status;
         struct proc_stat stat;
         ssize_t n;
         int r;
 
-        (void) snprintf(path, sizeof(path), "/proc/%d", pid);
-        r = root_dir_open(root, path, &dir);
+        (void) snprintf(directory, sizeof(directory), "/proc/%d", pid);
+        r = root_dir_open(root, directory, &dir);
         if (r < 0)
                 return r;
-        n = root_dir_read(&dir, "stat", buffer, sizeof(buffer));
+        /* The main thread's own: /proc/PID/stat adds up all threads, which took 2 ms with 10,000 of them. */
+        (void) snprintf(path, sizeof(path), "task/%d/stat", pid);
+        n = root_dir_read(&dir, path, buffer, sizeof(buffer));
         if (n < 0)
                 return (int) n;
         r = proc_parse_stat(buffer, (size_t) n, &stat);
@@ -225,14 +229,14 @@ int proc_rights(struct root *root, pid_t pid, struct proc_rights *ret_rights) {
         (void) snprintf(path, sizeof(path), "/proc/%s/ns/pid", number);
         r = root_read_link(root, path, &link);
         *ret_rights = (struct proc_rights){
-                .effective = status.effective,
-                .permitted = status.permitted,
-                .bounding = status.bounding,
-                .seccomp = status.seccomp,
-                .no_new_privs = status.no_new_privs,
-                .pid_depth = status.pid_depth > 0 ? status.pid_depth : 1,
-                .pid_namespace = r < 0 ? ABSENT : proc_parse_namespace(link),
-                .uid = status.uid,
+                        .effective = status.effective,
+                        .permitted = status.permitted,
+                        .bounding = status.bounding,
+                        .seccomp = status.seccomp,
+                        .no_new_privs = status.no_new_privs,
+                        .pid_depth = status.pid_depth > 0 ? status.pid_depth : 1,
+                        .pid_namespace = r < 0 ? ABSENT : proc_parse_namespace(link),
+                        .uid = status.uid,
         };
         return 0;
 }
@@ -252,7 +256,7 @@ static void read_line(struct root *root, const char *path, char *out, size_t roo
 }
 
 int proc_machine(struct root *root, struct proc_machine *ret_machine) {
-        struct proc_machine machine = { .steal_ns = ABSENT, .boot_real_ns = ABSENT };
+        struct proc_machine machine = {.steal_ns = ABSENT, .boot_real_ns = ABSENT};
         struct proc_machine_stat stat;
         cleanup_free char *text = NULL;
         char buffer[RECORD_MAX];

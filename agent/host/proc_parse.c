@@ -39,7 +39,8 @@ int proc_parse_schedstat(const char *text, size_t length, struct proc_schedstat 
         struct proc_schedstat schedstat;
         const char *end = text + length;
 
-        if (!next_number(&text, end, &schedstat.run_ns) || !next_number(&text, end, &schedstat.runqueue_delay_ns) ||
+        if (!next_number(&text, end, &schedstat.run_ns) ||
+            !next_number(&text, end, &schedstat.runqueue_delay_ns) ||
             !next_number(&text, end, &schedstat.timeslices))
                 return -EINVAL;
         *ret_schedstat = schedstat;
@@ -47,8 +48,9 @@ int proc_parse_schedstat(const char *text, size_t length, struct proc_schedstat 
 }
 
 int proc_parse_stat(const char *text, size_t length, struct proc_stat *ret_stat) {
-        const char *end = text + length, *open = memchr(text, '(', length), *close = memrchr(text, ')', length), *word;
-        struct proc_stat stat = { .name = "" };
+        const char *end = text + length, *open = memchr(text, '(', length),
+                   *close = memrchr(text, ')', length), *word;
+        struct proc_stat stat = {.name = ""};
         uint64_t value;
         size_t n;
 
@@ -85,9 +87,9 @@ static bool parse_hex(const char *word, size_t length, uint64_t *ret_value) {
                 return false;
         for (size_t i = 0; i < length; i++) {
                 char c = word[i];
-                unsigned digit = c >= '0' && c <= '9' ? (unsigned) (c - '0') :
-                                 c >= 'a' && c <= 'f' ? (unsigned) (c - 'a') + 10 :
-                                                        16;
+                unsigned digit = c >= '0' && c <= '9'   ? (unsigned) (c - '0')
+                                 : c >= 'a' && c <= 'f' ? (unsigned) (c - 'a') + 10
+                                                        : 16;
 
                 if (digit == 16)
                         return false;
@@ -112,39 +114,65 @@ static void parse_ns_pid(const char *text, const char *end, struct proc_status *
         }
 }
 
+/* "real effective saved filesystem" */
+static bool parse_uid(const char *text, const char *end, struct proc_status *status) {
+        uint64_t value;
+
+        if (!next_number(&text, end, &value) || !next_number(&text, end, &value) || value > UINT32_MAX)
+                return false;
+        status->uid = (uint32_t) value;
+        return true;
+}
+
+static void parse_flags(const char *line, const char *end, struct proc_status *status) {
+        const char *rest = memchr(line, ':', (size_t) (end - line));
+        uint64_t value;
+
+        if (!rest)
+                return;
+        rest++;
+        if (is_key(line, end, "NoNewPrivs:") && next_number(&rest, end, &value))
+                status->no_new_privs = value != 0;
+        else if (is_key(line, end, "Seccomp:") && next_number(&rest, end, &value))
+                status->seccomp = value < 3 ? (unsigned) value : 0;
+}
+
+static void parse_capabilities(const char *line, const char *end, struct proc_status *status) {
+        const struct {
+                const char *key;
+                uint64_t *mask;
+        } masks[] = {
+                        {"CapPrm:", &status->permitted},
+                        {"CapEff:", &status->effective},
+                        {"CapBnd:", &status->bounding},
+        };
+
+        for (size_t i = 0; i < ELEMENTS(masks); i++) {
+                const char *rest = line + strlen(masks[i].key), *word;
+                size_t n;
+
+                if (is_key(line, end, masks[i].key) && next_word(&rest, end, &word, &n))
+                        (void) parse_hex(word, n, masks[i].mask);
+        }
+}
+
 int proc_parse_status(const char *text, size_t length, struct proc_status *ret_status) {
-        struct proc_status status = { .uid = UINT32_MAX };
+        struct proc_status status = {.uid = UINT32_MAX};
         bool has_uid = false;
 
         for (const char *line = text, *end = text + length, *next; line < end; line = next) {
-                const char *newline = memchr(line, '\n', (size_t) (end - line)), *stop = newline ? newline : end;
-                const char *word, *rest;
-                uint64_t value;
-                size_t n;
+                const char *newline = memchr(line, '\n', (size_t) (end - line));
+                const char *stop = newline ? newline : end;
 
                 next = newline ? newline + 1 : end;
-                rest = memchr(line, ':', (size_t) (stop - line));
-                if (!rest)
-                        continue;
-                rest++;
-                if (is_key(line, stop, "Uid:")) {
-                        /* real, effective, saved, file system */
-                        if (next_number(&rest, stop, &value) && next_number(&rest, stop, &value) && value <= UINT32_MAX) {
-                                status.uid = (uint32_t) value;
-                                has_uid = true;
-                        }
-                } else if (is_key(line, stop, "NSpid:") && status.pid_depth == 0)
-                        parse_ns_pid(rest, stop, &status);
-                else if (is_key(line, stop, "NoNewPrivs:") && next_number(&rest, stop, &value))
-                        status.no_new_privs = value != 0;
-                else if (is_key(line, stop, "Seccomp:") && next_number(&rest, stop, &value))
-                        status.seccomp = value < 3 ? (unsigned) value : 0;
-                else if (is_key(line, stop, "CapEff:") && next_word(&rest, stop, &word, &n))
-                        (void) parse_hex(word, n, &status.effective);
-                else if (is_key(line, stop, "CapPrm:") && next_word(&rest, stop, &word, &n))
-                        (void) parse_hex(word, n, &status.permitted);
-                else if (is_key(line, stop, "CapBnd:") && next_word(&rest, stop, &word, &n))
-                        (void) parse_hex(word, n, &status.bounding);
+                if (is_key(line, stop, "Uid:"))
+                        has_uid |= parse_uid(line + 4, stop, &status);
+                else if (is_key(line, stop, "NSpid:") && status.pid_depth == 0)
+                        parse_ns_pid(line + 6, stop, &status);
+                else {
+                        parse_flags(line, stop, &status);
+                        parse_capabilities(line, stop, &status);
+                }
         }
         if (!has_uid)
                 return -EINVAL;
@@ -153,10 +181,11 @@ int proc_parse_status(const char *text, size_t length, struct proc_status *ret_s
 }
 
 void proc_parse_machine_stat(const char *text, size_t length, struct proc_machine_stat *ret_stat) {
-        struct proc_machine_stat stat = { ABSENT, ABSENT, 0 };
+        struct proc_machine_stat stat = {ABSENT, ABSENT, 0};
 
         for (const char *line = text, *end = text + length, *next; line < end; line = next) {
-                const char *newline = memchr(line, '\n', (size_t) (end - line)), *stop = newline ? newline : end, *p;
+                const char *newline = memchr(line, '\n', (size_t) (end - line)),
+                           *stop = newline ? newline : end, *p;
                 uint64_t value, ns;
 
                 next = newline ? newline + 1 : end;
@@ -221,5 +250,6 @@ uint64_t proc_parse_namespace(const char *link) {
                 return ABSENT;
         number += 2;
         n = strcspn(number, "]");
-        return number[n] == ']' && !number[n + 1] && number_parse_u64_n(number, n, &value) == 0 ? value : ABSENT;
+        return number[n] == ']' && !number[n + 1] && number_parse_u64_n(number, n, &value) == 0 ? value
+                                                                                                : ABSENT;
 }

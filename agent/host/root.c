@@ -184,7 +184,7 @@ int root_read_link(struct root *root, const char *path, char **ret_target) {
         if (n == (ssize_t) sizeof(target))
                 n = -ENAMETOOLONG;
         if ((n == -ENOENT || n == -EINVAL || n == -ENOTDIR) && !root->live) {
-                size_t length;
+                size_t length = 0;
 
                 if (root_read_sidecar(root, path, ROOT_SUFFIX_LINK, &copy, &length) == 0)
                         n = length < PATH_MAX ? (ssize_t) length : -ENAMETOOLONG;
@@ -219,7 +219,7 @@ int root_dir_open(struct root *root, const char *path, struct root_dir *ret_dir)
         careful = !root_is_kernel_path(root, clean) && !root_is_kernel_fs(fd);
         if (root_captures(root))
                 root_capture_directory(root, clean);
-        *ret_dir = (struct root_dir){ .root = root, .fd = fd, .path = path, .careful = careful };
+        *ret_dir = (struct root_dir){.root = root, .fd = fd, .path = path, .careful = careful};
         return 0;
 }
 
@@ -257,13 +257,15 @@ static ssize_t read_record(int fd, char *buffer, size_t size, bool is_head) {
         return n;
 }
 
-static ssize_t dir_read(const struct root_dir *dir, const char *name, char *buffer, size_t size, bool is_head) {
+static ssize_t dir_read(const struct root_dir *dir, const char *name, char *buffer, size_t size,
+                        bool is_head) {
         char path[PATH_MAX], clean_buffer[PATH_MAX];
         const char *clean;
         ssize_t n;
         int length;
-        cleanup_fd int fd = dir->careful ? root_open_regular_at(dir->root, dir->fd, name) :
-                                           openat(dir->fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        cleanup_fd int fd =
+                        dir->careful ? root_open_regular_at(dir->root, dir->fd, name)
+                                     : openat(dir->fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 
         if (fd < 0)
                 return dir_settle_error(dir, name, dir->careful ? fd : -errno);
@@ -321,7 +323,7 @@ static int identity(struct root *root, const char *path, const struct stat *st, 
 
 int root_id(struct root *root, const char *path, uint64_t *ret_inode, uint64_t *ret_device) {
         char buffer[PATH_MAX];
-        struct stat st = { 0 };
+        struct stat st = {0};
         int r = root_clean_path(path, buffer, &path);
 
         if (r < 0)
@@ -337,7 +339,8 @@ int root_id(struct root *root, const char *path, uint64_t *ret_inode, uint64_t *
         return identity(root, path, &st, ret_inode, ret_device);
 }
 
-int root_dir_id(const struct root_dir *dir, uint64_t *ret_inode, uint64_t *ret_device, size_t *ret_subdirectories) {
+int root_dir_id(const struct root_dir *dir, uint64_t *ret_inode, uint64_t *ret_device,
+                size_t *ret_subdirectories) {
         char buffer[PATH_MAX];
         const char *clean;
         struct stat st;
@@ -346,7 +349,8 @@ int root_dir_id(const struct root_dir *dir, uint64_t *ret_inode, uint64_t *ret_d
         if (fstat(dir->fd, &st) < 0)
                 return -errno;
         /* kernfs counts a directory's subdirectories in its links (kernfs_refresh_inode()); few others do. */
-        *ret_subdirectories = dir->root->live && !dir->careful && st.st_nlink >= 2 ? st.st_nlink - 2 : SIZE_MAX;
+        *ret_subdirectories =
+                        dir->root->live && !dir->careful && st.st_nlink >= 2 ? st.st_nlink - 2 : SIZE_MAX;
         if (dir->root->live && !root_captures(dir->root)) {
                 *ret_inode = st.st_ino;
                 *ret_device = st.st_dev;

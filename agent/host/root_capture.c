@@ -97,7 +97,8 @@ static int write_file(int directory_fd, const char *relative, const char *data, 
 }
 
 static bool join(char out[static PATH_MAX], const char *path, const char *suffix) {
-        int length = snprintf(out, PATH_MAX, "%s%s", path + 1, path[1] ? suffix : suffix + (suffix[0] == '/'));
+        int length = snprintf(out, PATH_MAX, "%s%s", path + 1,
+                              path[1] ? suffix : suffix + (suffix[0] == '/'));
 
         return length > 0 && length < PATH_MAX;
 }
@@ -121,7 +122,8 @@ static void save(struct root *root, const char *path, const char *suffix, const 
                 (void) unlinkat(root->capture_fd, stale, 0);
 }
 
-void root_capture_data(struct root *root, const char *path, const char *suffix, const void *data, size_t length) {
+void root_capture_data(struct root *root, const char *path, const char *suffix, const void *data,
+                       size_t length) {
         if (!is_secret(path))
                 save(root, path, suffix, data, length);
 }
@@ -202,7 +204,7 @@ int root_replay_id(const struct root *root, const char *path, uint64_t *ret_inod
 }
 
 bool root_is_sidecar(const char *name) {
-        static const char suffixes[][8] = { ROOT_SUFFIX_ERRNO, ROOT_SUFFIX_LINK, ROOT_SUFFIX_ID };
+        static const char suffixes[][8] = {ROOT_SUFFIX_ERRNO, ROOT_SUFFIX_LINK, ROOT_SUFFIX_ID};
         size_t length = strlen(name);
 
         if (strcmp(name, ROOT_NAME_LIST) == 0)

@@ -14,12 +14,12 @@
 struct cgroup_cache;
 
 struct root {
-        int fd;                    /* the folder, O_PATH; -1: this machine's own "/" */
-        bool live;                 /* a kernel answers below /proc: this machine's root, or the host's mounted in a folder */
-        bool has_openat2;          /* 5.6 on; an old container runtime's seccomp filter refuses it */
-        bool self_is_foreign;      /* /proc/self is a process outside of this root: pid 1 stands for the machine */
-        int capture_fd;            /* -1: off */
-        uint64_t capture_failures; /* what could not be saved since root_capture_to() */
+        int fd;    /* the folder, O_PATH; -1: this machine's own "/" */
+        bool live; /* a kernel answers below /proc: this machine's root, or the host's mounted in a folder */
+        bool has_openat2;     /* 5.6 on; an old container runtime's seccomp filter refuses it */
+        bool self_is_foreign; /* /proc/self is a process outside of this root: pid 1 stands for the machine */
+        int capture_fd;       /* -1: off */
+        uint64_t capture_failures;         /* what could not be saved since root_capture_to() */
         struct cgroup_cache *cgroup_cache; /* cgroup_cache.c; NULL until used */
 };
 
@@ -52,7 +52,7 @@ static inline void root_dir_closep(struct root_dir *dir) {
 }
 #define cleanup_root_dir __attribute__((cleanup(root_dir_closep)))
 /* For the cleanup attribute: nothing to close. */
-#define ROOT_DIR_NONE ((struct root_dir){ .fd = -1 })
+#define ROOT_DIR_NONE ((struct root_dir){.fd = -1})
 
 /*
  * The file @name (also "12/stat") into @buffer with a NUL behind it. Returns the length, -EFBIG if it does not fit, other negative
@@ -73,24 +73,28 @@ struct root_entry {
 int root_dir_list(const struct root_dir *dir, struct root_entry **ret_entries, size_t *ret_count);
 
 /* *ret_subdirectories: their number, SIZE_MAX if only a listing can tell. *ret_device is ABSENT in a folder that did not save it. */
-int root_dir_id(const struct root_dir *dir, uint64_t *ret_inode, uint64_t *ret_device, size_t *ret_subdirectories);
+int root_dir_id(const struct root_dir *dir, uint64_t *ret_inode, uint64_t *ret_device,
+                size_t *ret_subdirectories);
 
 /* --- root.c for root_capture.c --- */
 
 /* Reads a sidecar of @path ("<path><suffix>") of a folder; the caller frees. */
-int root_read_sidecar(const struct root *root, const char *path, const char *suffix, char **ret_data, size_t *ret_length);
+int root_read_sidecar(const struct root *root, const char *path, const char *suffix, char **ret_data,
+                      size_t *ret_length);
 
 /* --- capture and replay: root_capture.c --- */
 
 #define ROOT_SUFFIX_ERRNO ".errno" /* the number: this path could not be read */
 #define ROOT_SUFFIX_LINK ".link"   /* a link's target (the kernel's links point at nothing in a folder) */
 #define ROOT_SUFFIX_ID ".id"       /* "INODE DEVICE" */
-#define ROOT_NAME_LIST ".list"     /* in a directory that was listed: "INODE NAME", "INODE NAME/" for a directory, a line each */
+#define ROOT_NAME_LIST                                                                                      \
+        ".list" /* in a directory that was listed: "INODE NAME", "INODE NAME/" for a directory, a line each */
 
 static inline bool root_captures(const struct root *root) {
         return root->capture_fd >= 0;
 }
-void root_capture_data(struct root *root, const char *path, const char *suffix, const void *data, size_t length);
+void root_capture_data(struct root *root, const char *path, const char *suffix, const void *data,
+                       size_t length);
 void root_capture_error(struct root *root, const char *path, int error);
 void root_capture_id(struct root *root, const char *path, uint64_t inode, uint64_t device);
 void root_capture_list(struct root *root, const char *path, const struct root_entry *entries, size_t count);

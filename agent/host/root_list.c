@@ -51,7 +51,8 @@ static void *reserve(void *array, size_t used, size_t *room, size_t n, size_t si
         return grown;
 }
 
-static int listing_add(struct listing *listing, const char *name, size_t length, uint64_t inode, bool is_directory) {
+static int listing_add(struct listing *listing, const char *name, size_t length, uint64_t inode,
+                       bool is_directory) {
         struct item *items;
         char *names;
 
@@ -65,7 +66,7 @@ static int listing_add(struct listing *listing, const char *name, size_t length,
         if (!names)
                 return -ENOMEM;
         listing->names = names;
-        items[listing->count++] = (struct item){ listing->names_length, inode, is_directory };
+        items[listing->count++] = (struct item){listing->names_length, inode, is_directory};
         memcpy(names + listing->names_length, name, length);
         names[listing->names_length + length] = '\0';
         listing->names_length += length + 1;
@@ -91,7 +92,7 @@ static int listing_pack(const struct listing *listing, struct root_entry **ret_e
         for (size_t i = 0; i < listing->count; i++) {
                 const struct item *item = &listing->items[i];
 
-                entries[i] = (struct root_entry){ names + item->name_at, item->inode, item->is_directory };
+                entries[i] = (struct root_entry){names + item->name_at, item->inode, item->is_directory};
         }
         if (listing->count > 1)
                 qsort(entries, listing->count, sizeof(*entries), entry_compare);
@@ -138,7 +139,7 @@ static int parse_saved(const char *data, size_t length, struct listing *listing)
 }
 
 int root_parse_list(const char *data, size_t length, struct root_entry **ret_entries, size_t *ret_count) {
-        cleanup_listing struct listing listing = { 0 };
+        cleanup_listing struct listing listing = {0};
         int r = parse_saved(data, length, &listing);
 
         return r < 0 ? r : listing_pack(&listing, ret_entries, ret_count);
@@ -186,7 +187,8 @@ static int add_kernel_names(int fd, struct listing *listing) {
                         if (entry->d_type == DT_UNKNOWN) {
                                 struct stat st;
 
-                                is_directory = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+                                is_directory = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                                               S_ISDIR(st.st_mode);
                         }
                         r = listing_add(listing, name, strlen(name), entry->d_ino, is_directory);
                         if (r < 0)
@@ -196,7 +198,7 @@ static int add_kernel_names(int fd, struct listing *listing) {
 }
 
 static int list_kernel(const struct root_dir *dir, struct root_entry **ret_entries, size_t *ret_count) {
-        cleanup_listing struct listing listing = { 0 };
+        cleanup_listing struct listing listing = {0};
         int r = add_kernel_names(dir->fd, &listing);
 
         return r < 0 ? r : listing_pack(&listing, ret_entries, ret_count);
@@ -204,7 +206,7 @@ static int list_kernel(const struct root_dir *dir, struct root_entry **ret_entri
 
 /* A folder made by hand has no ".list": what is there, less what only describes it. */
 static int list_unsaved(const struct root_dir *dir, struct root_entry **ret_entries, size_t *ret_count) {
-        cleanup_listing struct listing all = { 0 }, listing = { 0 };
+        cleanup_listing struct listing all = {0}, listing = {0};
         int r = add_kernel_names(dir->fd, &all);
 
         for (size_t i = 0; r >= 0 && i < all.count; i++) {
@@ -225,7 +227,7 @@ static int list_unsaved(const struct root_dir *dir, struct root_entry **ret_entr
 static int list_folder(const struct root_dir *dir, const char *path, struct root_entry **ret_entries,
                        size_t *ret_count) {
         cleanup_free char *saved = NULL;
-        size_t length;
+        size_t length = 0;
         int r;
 
         if (root_read_sidecar(dir->root, path, "/" ROOT_NAME_LIST, &saved, &length) == 0)
@@ -235,27 +237,32 @@ static int list_folder(const struct root_dir *dir, const char *path, struct root
 }
 
 int root_dir_list(const struct root_dir *dir, struct root_entry **ret_entries, size_t *ret_count) {
+        cleanup_free struct root_entry *entries = NULL;
         struct root *root = dir->root;
         char buffer[PATH_MAX];
         const char *path;
+        size_t count = 0;
         int r = root_clean_path(dir->path, buffer, &path);
 
         if (r < 0)
                 return r;
-        r = root->live ? list_kernel(dir, ret_entries, ret_count) : list_folder(dir, path, ret_entries, ret_count);
-        if (root_captures(root)) {
-                if (r < 0)
+        r = root->live ? list_kernel(dir, &entries, &count) : list_folder(dir, path, &entries, &count);
+        if (r < 0) {
+                if (root_captures(root))
                         root_capture_error(root, path, r);
-                else
-                        root_capture_list(root, path, *ret_entries, *ret_count);
+                return r == -ESRCH || r == -ENODEV ? -ENOENT : r;
         }
-        return r == -ESRCH || r == -ENODEV ? -ENOENT : r;
+        if (root_captures(root))
+                root_capture_list(root, path, entries, count);
+        *ret_entries = take_ptr(entries);
+        *ret_count = count;
+        return 0;
 }
 
 int root_list(struct root *root, const char *path, char ***ret_names) {
         cleanup_root_dir struct root_dir dir = ROOT_DIR_NONE;
         cleanup_free struct root_entry *entries = NULL;
-        size_t count, bytes = 0, head;
+        size_t count = 0, bytes = 0, head;
         char **names, *text;
         int r;
 

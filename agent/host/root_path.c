@@ -56,7 +56,7 @@ int root_clean_path(const char *path, char *buffer, const char **ret_clean) {
 }
 
 size_t root_magic_prefix(const char *path) {
-        static const char names[][5] = { "root", "cwd", "exe" };
+        static const char names[][5] = {"root", "cwd", "exe"};
         const char *name;
 
         if (strncmp(path, "/proc/", 6) != 0)
@@ -84,14 +84,14 @@ bool root_is_kernel_fs(int fd) {
 
         if (fstatfs(fd, &fs) < 0)
                 return false;
-        return fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == PROC_SUPER_MAGIC ||
-               fs.f_type == SYSFS_MAGIC;
+        return fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC ||
+               fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC;
 }
 
 static int openat2_in_root(int directory_fd, const char *relative, int flags) {
         struct open_how how = {
-                .flags = (unsigned) flags | O_CLOEXEC,
-                .resolve = RESOLVE_IN_ROOT,
+                        .flags = (unsigned) flags | O_CLOEXEC,
+                        .resolve = RESOLVE_IN_ROOT,
         };
 
         /* -EAGAIN: a rename or mount elsewhere raced with a ".." inside a link. */
@@ -143,8 +143,8 @@ static int open_beneath(const struct root *root, int directory_fd, const char *r
                 relative++;
         if (!*relative)
                 relative = ".";
-        return root->has_openat2 ? openat2_in_root(directory_fd, relative, flags) :
-                                   walk(directory_fd, relative, flags);
+        return root->has_openat2 ? openat2_in_root(directory_fd, relative, flags)
+                                 : walk(directory_fd, relative, flags);
 }
 
 /*
@@ -165,8 +165,8 @@ static int open_magic(const struct root *root, const char *path, size_t length) 
                 return -ENOENT;
         memcpy(process, path, directory - 1);
         process[directory - 1] = '\0';
-        fd = root->fd < 0 ? open(process, O_PATH | O_DIRECTORY | O_CLOEXEC) :
-                            open_beneath(root, root->fd, process, O_PATH | O_DIRECTORY);
+        fd = root->fd < 0 ? open(process, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                          : open_beneath(root, root->fd, process, O_PATH | O_DIRECTORY);
         if (fd < 0)
                 return root->fd < 0 ? -errno : fd;
         if (fstatfs(fd, &fs) < 0)

@@ -72,6 +72,15 @@ static void lost_from_delays(const struct facts *facts, uint64_t own_ns, uint64_
                              (facts->has_limit || facts->limit_unknown || facts->parent_hidden);
 }
 
+/* CPU time used; where it is not known, as much as the limit grants: then what was lost is not overstated. */
+static uint64_t most_used_ns(const struct facts *facts) {
+        if (is_known(facts->cpu_used_ns))
+                return facts->cpu_used_ns;
+        if (!facts->has_limit)
+                return facts->window_ns;
+        return ratio_scale(facts->window_ns, facts->limit_milli, 1000);
+}
+
 struct lost_time lost_time_of(const struct facts *facts) {
         struct lost_time lost = {0};
         uint64_t own_ns, above_ns;
@@ -83,14 +92,12 @@ struct lost_time lost_time_of(const struct facts *facts) {
         lost.is_bound = true;
         throttled_of(facts, &own_ns, &above_ns);
         lost_from_delays(facts, own_ns, above_ns, &lost);
-        if (!lost.is_known && is_known(facts->cpu_used_ns) && (is_known(own_ns) || is_known(above_ns))) {
-                /*
-                 * No threads, but the group's own counters: one thread a queue is all that can be assumed.
-                 */
+        if (!lost.is_known && (is_known(own_ns) || is_known(above_ns))) {
+                /* No threads, but the group's own counters: one thread a queue is all that can be assumed. */
                 lost.is_known = true;
                 lost.quota_ns = known_or_zero(own_ns);
                 lost.ancestor_ns = known_or_zero(above_ns);
-                lost.wanted_ns = facts->cpu_used_ns + lost_by_limits(&lost);
+                lost.wanted_ns = most_used_ns(facts) + lost_by_limits(&lost);
         }
         return lost;
 }

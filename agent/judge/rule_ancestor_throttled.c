@@ -45,7 +45,6 @@ static int add_fix(const struct facts *facts, struct arena *arena, struct findin
         if (!is_seen(facts)) {
                 fix = (struct fix){
                                 .setting = "the limit above this container",
-                                .value = "",
                                 .how = "look from the node (--scope node): from here only its effect can be "
                                        "seen",
                                 .who = "platform",

@@ -62,7 +62,7 @@ static void add_open_interval(struct thread_sample *out, const struct drain_thre
         }
 }
 
-static void thread_from_record(struct thread_sample *out, const struct drain_thread *in, uint32_t window) {
+static void thread_from_record(struct thread_sample *out, const struct drained *drained, const struct drain_thread *in) {
         const struct thread_rec *r = &in->rec;
 
         out->global_tid = r->tid;
@@ -76,8 +76,8 @@ static void thread_from_record(struct thread_sample *out, const struct drain_thr
         out->container = r->container;
         out->ended = r->state == THREAD_ENDED;
         out->realtime = r->realtime != 0;
-        out->first_ns = r->first_ns;
-        out->at_ns = out->ended ? r->since_ns : in->now_ns;
+        out->first_ns = drained_mono(drained, r->first_ns);
+        out->at_ns = drained_mono(drained, out->ended ? r->since_ns : in->now_ns);
         out->run_ns = r->run_ns;
         out->wait_ns = r->wait_ns;
         out->stall_ns = r->stall_ns;
@@ -88,12 +88,12 @@ static void thread_from_record(struct thread_sample *out, const struct drain_thr
         out->quota_spent_ns = r->quota_spent_ns + in->quota_pending_ns;
         out->stalls = r->stalls;
         out->switches = r->switches;
-        out->stall_longest_ns = r->window == window ? r->longest_ns : 0;
+        out->stall_longest_ns = r->window == drained->window ? r->longest_ns : 0;
         memcpy(out->stall_bins, r->bins, sizeof(out->stall_bins));
         add_open_interval(out, in);
 }
 
-static void thread_from_fold(struct thread_sample *out, const struct drain_fold *in, uint32_t window) {
+static void thread_from_fold(struct thread_sample *out, const struct drained *drained, const struct drain_fold *in) {
         const struct fold_rec *f = &in->rec;
 
         out->global_tid = in->key.tgid;
@@ -105,8 +105,8 @@ static void thread_from_fold(struct thread_sample *out, const struct drain_fold 
         out->container = in->key.container;
         out->ended = true;
         out->folded = (uint32_t) min_u64(f->threads, UINT32_MAX);
-        out->first_ns = f->first_ns;
-        out->at_ns = f->first_ns + f->wall_ns;
+        out->first_ns = drained_mono(drained, f->first_ns);
+        out->at_ns = out->first_ns + f->wall_ns;
         out->run_ns = f->run_ns;
         out->wait_ns = f->wait_ns;
         out->stall_ns = f->stall_ns;
@@ -117,30 +117,32 @@ static void thread_from_fold(struct thread_sample *out, const struct drain_fold 
         out->quota_spent_ns = f->quota_spent_ns + in->quota_pending_ns;
         out->stalls = f->stalls;
         out->switches = f->switches;
-        out->stall_longest_ns = f->window == window ? f->longest_ns : 0;
+        out->stall_longest_ns = f->window == drained->window ? f->longest_ns : 0;
         memcpy(out->stall_bins, f->bins, sizeof(out->stall_bins));
 }
 
-static void container_from_record(struct container_sample *out, const struct container_rec *c, uint32_t window, uint64_t now) {
+static void container_from_record(struct container_sample *out, const struct drained *drained,
+                                  const struct drain_container *in) {
+        const struct container_rec *c = &in->rec;
         uint64_t level = c->runnable > 0 ? (uint64_t) c->runnable : 0;
 
         out->measured = true;
         out->runnable_now = level;
         memcpy(out->level_ns, c->level_ns, sizeof(out->level_ns));
         if (level < 32) /* the level that holds now counts up to now; higher ones are left to their end */
-                out->level_ns[level] += since(now, c->level_since_ns);
+                out->level_ns[level] += since(in->now_ns, c->level_since_ns);
         out->bursts = c->bursts;
         out->bursts_stalled = c->bursts_stalled;
         memcpy(out->burst_cpu_bins, c->burst_cpu_bins, sizeof(out->burst_cpu_bins));
         memcpy(out->burst_gap_bins, c->burst_gap_bins, sizeof(out->burst_gap_bins));
         out->exec_ns = c->exec_ns;
-        bool of_window = c->window == window;
+        bool of_window = c->window == drained->window;
         out->runnable_max = of_window ? c->runnable_max : level;
         out->burst_cpu_max_ns = of_window ? c->burst_cpu_max_ns : 0;
         out->burst_longest_ns = of_window ? c->burst_longest_ns : 0;
         out->worst_burst_ns = of_window ? c->worst_ns : 0;
         out->worst_burst_stall_ns = of_window ? c->worst_stall_ns : 0;
-        out->worst_burst_at_ns = of_window ? c->worst_start_ns : 0;
+        out->worst_burst_at_ns = of_window && c->worst_start_ns ? drained_mono(drained, c->worst_start_ns) : 0;
 }
 
 static void level_from_record(struct group_level *out, const struct drain_level *in) {
@@ -199,7 +201,7 @@ static int assemble_containers(const struct probe_options *options, const struct
                         container_sample_init(out);
                         out->id = in->id;
                 }
-                container_from_record(out, &in->rec, drained->window, in->now_ns);
+                container_from_record(out, drained, in);
         }
         if (cut)
                 snapshot->lost[LOST_CONTAINERS_FULL]++;
@@ -301,9 +303,9 @@ static int assemble_threads(const struct drained *drained, struct snapshot *snap
                         if (!in->alive && in->rec.state != THREAD_ENDED) {
                                 snapshot->lost[LOST_SWITCHES]++; /* its last switch was not shown: figures up to the one before */
                         }
-                        thread_from_record(out, in, drained->window);
+                        thread_from_record(out, drained, in);
                 } else {
-                        thread_from_fold(out, (const void *) head, drained->window);
+                        thread_from_fold(out, drained, (const void *) head);
                 }
                 snapshot->threads_count++;
         }

@@ -139,6 +139,11 @@ static void read_lost(struct bpf_backend *backend, struct drained *drained) {
         drained->lost[LOST_AT_STALLS_FULL] += backend->events_dropped;
 }
 
+/* As clock_offset() in bpf/state.bpf.h. */
+static uint64_t clock_offset(const __u64 offsets[static 2]) {
+        return !offsets[1] || (offsets[0] && offsets[0] < offsets[1]) ? offsets[0] : offsets[1];
+}
+
 int bpf_drain_tick(struct probe_backend *base, struct instant at, struct drained **ret_drained, struct why *why) {
         struct bpf_backend *backend = bpf_backend_of(base);
         struct throttlescope_bpf *skeleton = backend->skeleton;
@@ -159,6 +164,7 @@ int bpf_drain_tick(struct probe_backend *base, struct instant at, struct drained
         drained->from_ns = backend->last_ns;
         drained->now_ns = at.mono_ns;
         drained->clock_source = backend->clock_source;
+        drained->clock_offset_ns = clock_offset(skeleton->bss->clock_offsets);
         drained->window = skeleton->data->window;
         backend->last_ns = at.mono_ns;
         /* From here on maxima are the next window's, and each group looks at its limits again. */

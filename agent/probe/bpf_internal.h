@@ -25,6 +25,7 @@ struct drained {
         struct stall_event *events;
         size_t events_count, events_room;
         uint64_t from_ns, now_ns; /* the window, CLOCK_MONOTONIC; from is when we attached, at the first tick */
+        uint64_t clock_offset_ns; /* CLOCK_MONOTONIC minus the scheduler's clock, which all times in the records are of */
         uint64_t lost[LOST_AT_COUNT]; /* cumulative */
         uint32_t window;
         uint32_t clock_source;
@@ -74,6 +75,11 @@ struct bpf_backend {
 
 static inline struct bpf_backend *bpf_backend_of(struct probe_backend *backend) {
         return (struct bpf_backend *) backend;
+}
+
+/* A moment of the records, as CLOCK_MONOTONIC. */
+static inline uint64_t drained_mono(const struct drained *drained, uint64_t moment_ns) {
+        return moment_ns + drained->clock_offset_ns;
 }
 
 /* bpf_load.c */

@@ -9,17 +9,25 @@
 
 #include "bpf_internal.h"
 
-static int add(struct arena *arena, struct stall_interval **list, size_t *count, size_t *room, uint64_t start, uint64_t end,
-               bool above) {
+struct list {
+        struct stall_interval *intervals;
+        size_t count, room;
+        uint64_t from_ns, to_ns; /* the window */
+};
+
+/* @start and @end are CLOCK_MONOTONIC; what lies outside the window was, or will be, in another one. */
+static int add(struct arena *arena, struct list *list, uint64_t start, uint64_t end, bool above) {
         struct stall_interval *grown;
 
+        start = start > list->from_ns ? start : list->from_ns;
+        end = end < list->to_ns ? end : list->to_ns;
         if (end <= start)
                 return 0;
-        grown = arena_grow(arena, *list, *count, room, sizeof(*grown));
+        grown = arena_grow(arena, list->intervals, list->count, &list->room, sizeof(*grown));
         if (!grown)
                 return -ENOMEM;
-        *list = grown;
-        grown[(*count)++] = (struct stall_interval) { .start_ns = start, .end_ns = end, .above = above };
+        list->intervals = grown;
+        grown[list->count++] = (struct stall_interval) { .start_ns = start, .end_ns = end, .above = above };
         return 0;
 }
 
@@ -29,12 +37,15 @@ static int compare_start(const void *a, const void *b) {
         return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-/* Until when the open stall of @queue goes: a thread that still waits there has just read its clock. 0: nobody waits there any more. */
+/*
+ * Until when the open stall of @queue goes, in the records' time: a thread that still waits there has just read its clock. UINT64_MAX: it
+ * goes on; 0: nobody waits there any more.
+ */
 static uint64_t open_until(const struct drained *drained, const struct drain_queue *queue) {
         uint64_t until = 0;
 
         if (drained->clock_source == CLOCK_SOURCE_HOOKS)
-                return queue->rec.since_ns ? drained->now_ns : queue->rec.open_ns;
+                return queue->rec.since_ns ? UINT64_MAX : 0;
         DRAINED_EACH(drained, head) {
                 const struct drain_thread *thread = (const void *) head;
                 uint64_t end;
@@ -43,53 +54,60 @@ static uint64_t open_until(const struct drained *drained, const struct drain_que
                     !thread->clock_now)
                         continue;
                 if (thread->clock_running)
-                        return drained->now_ns;
-                end = thread->clock_now > queue->rec.open_base
-                                ? queue->rec.open_ns + (thread->clock_now - queue->rec.open_base)
-                                : queue->rec.open_ns;
+                        return UINT64_MAX;
+                end = queue->rec.open_ns;
+                if (thread->clock_now > queue->rec.open_base)
+                        end += thread->clock_now - queue->rec.open_base;
                 until = end > until ? end : until;
         }
         return until;
 }
 
-int bpf_intervals(const struct drained *drained, uint64_t from_ns, struct arena *arena, struct container_sample *container) {
-        struct stall_interval *list = NULL;
-        size_t count = 0, room = 0, merged = 0;
+static int collect(const struct drained *drained, struct arena *arena, uint64_t container, struct list *list) {
         int r = 0;
 
         for (size_t i = 0; i < drained->events_count && r == 0; i++) {
                 const struct stall_event *event = &drained->events[i];
 
-                if (event->container == container->id)
-                        r = add(arena, &list, &count, &room, event->start_ns > from_ns ? event->start_ns : from_ns,
-                                event->end_ns < drained->now_ns ? event->end_ns : drained->now_ns, event->above != 0);
+                if (event->container == container)
+                        r = add(arena, list, drained_mono(drained, event->start_ns), drained_mono(drained, event->end_ns),
+                                event->above != 0);
         }
         DRAINED_EACH(drained, head) {
                 const struct drain_queue *queue = (const void *) head;
                 uint64_t until;
 
-                if (r < 0 || head->kind != DRAIN_QUEUE || queue->rec.container != container->id)
+                if (r < 0 || head->kind != DRAIN_QUEUE || queue->rec.container != container)
                         continue;
                 until = open_until(drained, queue);
-                r = add(arena, &list, &count, &room, queue->rec.open_ns > from_ns ? queue->rec.open_ns : from_ns,
-                        until < drained->now_ns ? until : drained->now_ns, queue->rec.open_above != 0);
+                r = add(arena, list, drained_mono(drained, queue->rec.open_ns),
+                        until == UINT64_MAX ? UINT64_MAX : drained_mono(drained, until), queue->rec.open_above != 0);
         }
+        return r;
+}
+
+int bpf_intervals(const struct drained *drained, uint64_t from_ns, struct arena *arena, struct container_sample *container) {
+        struct list list = { .from_ns = from_ns, .to_ns = drained->now_ns };
+        size_t merged = 0;
+        int r = collect(drained, arena, container->id, &list);
+
         if (r < 0)
                 return r;
-        if (count > 0)
-                qsort(list, count, sizeof(*list), compare_start);
-        for (size_t i = 0; i < count; i++) {
-                struct stall_interval *last = merged ? &list[merged - 1] : NULL;
+        if (list.count > 0)
+                qsort(list.intervals, list.count, sizeof(*list.intervals), compare_start);
+        for (size_t i = 0; i < list.count; i++) {
+                const struct stall_interval *next = &list.intervals[i];
+                struct stall_interval *last = merged ? &list.intervals[merged - 1] : NULL;
 
-                if (!last || list[i].start_ns > last->end_ns) {
-                        list[merged++] = list[i];
+                if (!last || next->start_ns > last->end_ns) {
+                        list.intervals[merged++] = *next;
                         continue;
                 }
-                if (list[i].end_ns > last->end_ns)
-                        last->end_ns = list[i].end_ns;
-                last->above = last->above && list[i].above;
+                if (next->end_ns > last->end_ns)
+                        last->end_ns = next->end_ns;
+                last->above = last->above && next->above;
         }
-        container->intervals = list;
+        container->intervals = list.intervals;
         container->intervals_count = merged;
         return 0;
 }

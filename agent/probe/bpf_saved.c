@@ -91,6 +91,7 @@ static cJSON *drained_to_json(const struct drained *drained) {
 
         cJSON_AddItemToObject(root, "from_ns", number_of(drained->from_ns));
         cJSON_AddItemToObject(root, "now_ns", number_of(drained->now_ns));
+        cJSON_AddItemToObject(root, "clock_offset_ns", number_of(drained->clock_offset_ns));
         cJSON_AddItemToObject(root, "window", number_of(drained->window));
         cJSON_AddItemToObject(root, "clock_source", number_of(drained->clock_source));
         list = cJSON_AddArrayToObject(root, "lost");
@@ -255,6 +256,7 @@ static int head_from_json(const cJSON *root, struct drained *drained, struct why
         } numbers[] = {
                 { "from_ns", 8, &drained->from_ns },
                 { "now_ns", 8, &drained->now_ns },
+                { "clock_offset_ns", 8, &drained->clock_offset_ns },
                 { "window", 4, &drained->window },
                 { "clock_source", 4, &drained->clock_source },
         };

@@ -35,7 +35,7 @@ static void sweep_folds(struct bpf_backend *backend, const struct drained *drain
         DRAINED_EACH(drained, head) {
                 const struct drain_fold *fold = (const void *) head;
 
-                if (head->kind == DRAIN_FOLD && fold->rec.last_ns < drained->from_ns)
+                if (head->kind == DRAIN_FOLD && drained_mono(drained, fold->rec.last_ns) < drained->from_ns)
                         bpf_map_delete_elem(fd, &fold->key);
         }
 }
@@ -58,7 +58,7 @@ static void sweep_containers(struct bpf_backend *backend, const struct drained *
 
                 if (head->kind != DRAIN_CONTAINER || container->rec.runnable > 0)
                         continue;
-                if (container->rec.level_since_ns < drained->from_ns && !has_thread(drained, container->id))
+                if (drained_mono(drained, container->rec.level_since_ns) < drained->from_ns && !has_thread(drained, container->id))
                         bpf_map_delete_elem(fd, &container->id);
         }
 }

@@ -141,11 +141,11 @@ static void add_thread(struct files_tick *tick, const struct proc_process *proce
 static int read_process(struct files_tick *tick, struct files_claim *claim) {
         struct files_backend *backend = tick->backend;
         uint64_t container = tick->snapshot->containers[claim->container].id;
-        size_t room = tick->threads_max - tick->threads_count, count, known_count;
+        size_t room = tick->threads_max - tick->threads_count, count = 0, known_count = 0;
         cleanup_arena struct arena *arena = arena_new(FILES_SCRATCH_MAX);
         struct proc_process process;
-        struct proc_thread *threads, *known;
-        bool cut;
+        struct proc_thread *threads = NULL, *known = NULL;
+        bool cut = false;
 
         if (!arena)
                 return -ENOMEM;

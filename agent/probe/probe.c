@@ -80,8 +80,10 @@ static int copy_options(struct probe *probe, const struct probe_options *options
 static int open_method(struct probe *probe, enum probe_method method, struct why *why) {
         if (method == PROBE_FILES)
                 return files_backend_open(&probe->options, &probe->backend, why);
-        if (!root_is_live(probe->root))
-                return why_set(why, -EOPNOTSUPP, "this is a folder, not a running kernel");
+        if (!root_is_live(probe->root)) {
+                (void) why_set(why, -EOPNOTSUPP, "this is a folder, not a running kernel");
+                return -EOPNOTSUPP;
+        }
         return bpf_backend_open(probe->root, &probe->options, method, &probe->backend, why);
 }
 
@@ -107,9 +109,11 @@ static int try_methods(struct probe *probe, struct why *why) {
                         break;
         }
         if (probe->forced)
-                return why_set(why, r, "method %s: %s", probe_method_name(probe->options.method),
+                (void) why_set(why, r, "method %s: %s", probe_method_name(probe->options.method),
                                probe->trials[probe->options.method].text);
-        return why_set(why, r, "no method works: %s", strerror(-r));
+        else
+                (void) why_set(why, r, "no method works: %s", strerror(-r));
+        return r;
 }
 
 /* The target must exist now; once it was there, its end is an ordinary event. */
@@ -157,7 +161,7 @@ static int open_live(struct probe *probe, struct why *why) {
         if (r < 0)
                 return r;
         r = try_methods(probe, why);
-        if (r < 0 || !probe->options.capture)
+        if (!probe->backend || !probe->options.capture)
                 return r;
         r = capture_new(probe->options.capture, &probe->options, probe->backend->method, probe->trials,
                         &probe->capture, why);
@@ -267,8 +271,10 @@ static int assemble(struct probe *probe, const struct drained *drained, struct r
         cleanup_snapshot struct snapshot *snapshot = NULL;
 
         int r = snapshot_new(at, probe->backend->method, &snapshot);
-        if (r < 0)
-                return why_set(why, r, "out of memory");
+        if (r < 0) {
+                (void) why_set(why, r, "out of memory");
+                return r;
+        }
         /* A level that containers share is read once: it costs less, and all of them (and a replay) see the same figures. */
         cgroup_tick_begin(root);
         r = probe->backend->ops->assemble(probe->backend, drained, root, snapshot, why);
@@ -285,7 +291,7 @@ static int read_live(struct probe *probe, struct instant at, struct snapshot **r
         cleanup_snapshot struct snapshot *snapshot = NULL;
         struct drained *drained = NULL;
         const char *directory = NULL;
-        struct why trouble;
+        struct why trouble = {.text = "it could not be written"};
 
         int r = ops->drain_tick(probe->backend, at, &drained, why);
         if (r < 0)
@@ -303,9 +309,10 @@ static int read_live(struct probe *probe, struct instant at, struct snapshot **r
                         r = missing_in_capture(probe, snapshot);
         }
         free_drained(probe, drained);
-        if (r < 0)
+        if (!snapshot)
                 return r;
-        r = complete(probe, snapshot);
+        if (r == 0)
+                r = complete(probe, snapshot);
         if (r < 0)
                 return why_set(why, r, "out of memory");
         *ret_snapshot = take_ptr(snapshot);
@@ -328,7 +335,7 @@ static int read_replay(struct probe *probe, struct snapshot **ret_snapshot, stru
         if (r == 0)
                 r = assemble(probe, drained, probe->tick_root, tick->at, &snapshot, why);
         free_drained(probe, drained);
-        if (r < 0)
+        if (!snapshot)
                 return why_wrap(why, r, "tick %u", tick->number);
         r = complete(probe, snapshot);
         if (r < 0)

@@ -22,7 +22,8 @@ static void check_limit(const struct cgroup_limit *limit) {
                 claim(limit->quota_ns == 0 && limit->period_ns == 0);
                 return;
         }
-        claim(limit->quota_ns > 0 && limit->period_ns > 0 && is_known(limit->quota_ns) && is_known(limit->period_ns));
+        claim(limit->quota_ns > 0 && limit->period_ns > 0 && is_known(limit->quota_ns) &&
+              is_known(limit->period_ns));
         claim(cgroup_milli(limit->quota_ns, limit->period_ns) > 0);
         claim(is_known(cgroup_milli(limit->quota_ns, limit->period_ns)));
 }
@@ -34,7 +35,8 @@ static void check_limits(const char *text, size_t length) {
         cgroup_parse_max(text, length, &limit);
         check_limit(&limit);
         if (cut)
-                cgroup_parse_quota(text, (size_t) (cut - text), cut + 1, length - (size_t) (cut + 1 - text), &limit);
+                cgroup_parse_quota(text, (size_t) (cut - text), cut + 1, length - (size_t) (cut + 1 - text),
+                                   &limit);
         else
                 cgroup_parse_quota(text, length, NULL, 0, &limit);
         check_limit(&limit);
@@ -42,7 +44,8 @@ static void check_limits(const char *text, size_t length) {
 }
 
 static void check_stat(const char *text, size_t length) {
-        struct cgroup_cpu_stat stat = { ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT };
+        struct cgroup_cpu_stat stat = {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT,
+                                       ABSENT, ABSENT, ABSENT, ABSENT};
 
         cgroup_parse_stat(text, length, &stat);
         cgroup_parse_stat_local(text, length, &stat);
@@ -74,7 +77,8 @@ static void check_mounts(const char *text, size_t length) {
                 claim(count <= CGROUP_MOUNTS_MAX);
                 for (size_t i = 0; i < count; i++) {
                         claim(mounts[i].root[0] == '/' && mounts[i].point[0] == '/');
-                        claim(i == 0 || strlen(mounts[i - 1].root) <= strlen(mounts[i].root));
+                        claim(i == 0 || mounts[i].up == 0 || mounts[i - 1].up >= mounts[i].up);
+                        claim(cgroup_mount_top(&mounts[i])[0] == '/');
                         if (cgroup_path_below("/a/b/../c", mounts[i].root, &rest))
                                 claim(!strstr(rest, "/../"));
                         if (cgroup_path_below(mounts[i].root, mounts[i].root, &rest))
@@ -117,7 +121,7 @@ static void check_path(const char *text, size_t length) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         static void (*const checks[])(const char *, size_t) = {
-                check_limits, check_stat, check_membership, check_mounts, check_list, check_path,
+                        check_limits, check_stat, check_membership, check_mounts, check_list, check_path,
         };
         char *text;
 

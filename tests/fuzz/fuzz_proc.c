@@ -28,7 +28,8 @@ static void check_stat(const char *text, size_t length) {
 
 /* Whatever the name of a thread is, the fields behind it are found. */
 static void check_name(const char *text, size_t length) {
-        static const char head[] = "12 (", tail[] = ") S 7 1 1 0 -1 4194304 104 0 0 0 1 2 0 0 20 -5 3 0 4711 1\n";
+        static const char head[] = "12 (",
+                          tail[] = ") S 7 1 1 0 -1 4194304 104 0 0 0 1 2 0 0 20 -5 3 0 4711 1\n";
         char line[sizeof(head) + sizeof(tail) + 15];
         struct proc_stat stat;
         size_t n = length < 15 ? length : 15;
@@ -37,7 +38,8 @@ static void check_name(const char *text, size_t length) {
         memcpy(line + sizeof(head) - 1, text, n);
         memcpy(line + sizeof(head) - 1 + n, tail, sizeof(tail) - 1);
         claim(proc_parse_stat(line, sizeof(head) + sizeof(tail) - 2 + n, &stat) == 0);
-        claim(memcmp(stat.name, text, n) == 0 && stat.state == 'S' && stat.parent == 7 && stat.start_ticks == 4711);
+        claim(memcmp(stat.name, text, n) == 0 && stat.state == 'S' && stat.parent == 7 &&
+              stat.start_ticks == 4711);
 }
 
 static void check_status(const char *text, size_t length) {
@@ -76,7 +78,8 @@ static void check_namespace(const char *text, size_t length) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         static void (*const checks[])(const char *, size_t) = {
-                check_schedstat, check_stat, check_name, check_status, check_machine, check_command, check_namespace,
+                        check_schedstat, check_stat,    check_name,      check_status,
+                        check_machine,   check_command, check_namespace,
         };
         char *text;
 

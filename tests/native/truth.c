@@ -158,15 +158,19 @@ static bool run_case(struct root *root, const struct truth_case *test, enum prob
 }
 
 /* Does the method work here at all? If not, that is one skip with its reason, not thirty failures. */
-static bool method_works(struct root *root, enum probe_method method) {
+static bool method_works(struct root *root, enum probe_method method, bool *ret_good) {
         struct probe_options options = { .target = { .scope = TARGET_NODE }, .method = method };
         struct probe *probe = NULL;
         struct why why = { "" };
         int r = probe_open(root, &options, &probe, &why);
 
         probe_free(probe);
-        if (r < 0)
+        /* EPERM and EOPNOTSUPP (524 is the kernel's own ENOTSUPP) are the machine's word; anything else is our fault. */
+        if (r == -EPERM || r == -EOPNOTSUPP || r == -524)
                 printf("SKIP %s: %s\n", probe_method_name(method), why.text);
+        else if (r < 0)
+                printf("FAIL %s: %s\n", probe_method_name(method), why.text);
+        *ret_good = *ret_good && (r == 0 || r == -EPERM || r == -EOPNOTSUPP || r == -524);
         return r == 0;
 }
 
@@ -220,7 +224,7 @@ int main(int argc, char **argv) {
                 return 1;
         }
         for (enum probe_method method = PROBE_HOOKS; method <= PROBE_TRACEPOINTS; method++) {
-                if ((arg_method != PROBE_METHOD_COUNT && arg_method != method) || !method_works(root, method))
+                if ((arg_method != PROBE_METHOD_COUNT && arg_method != method) || !method_works(root, method, &good))
                         continue;
                 for (size_t i = 0; i < (arg_few ? FEW : ELEMENTS(cases)); i++)
                         if (!arg_only || strcmp(arg_only, cases[i].name) == 0)

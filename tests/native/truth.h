@@ -21,7 +21,7 @@ struct truth_thread {
         char name[32], role[16];
         uint32_t tid, pid, inner_tid, inner_pid;
         uint64_t group_id;
-        uint64_t wall_ns, cpu_ns, exec_ns, run_delay_ns, switches, gap_ns, gap_max_ns, sleep_ns;
+        uint64_t wall_ns, cpu_ns, exec_ns, run_delay_ns, switches, gap_ns, gap_max_ns, sleep_ns, tail_ns;
         uint64_t children_exec_ns, children_run_delay_ns, children; /* processes or threads that it started and saw end */
 };
 struct truth_group {
@@ -69,7 +69,7 @@ enum truth_check {
         CHECK_BURSTS = 1 << 12,   /* burst count and CPU against what was asked for */
         CHECK_READS = 1 << 13,    /* many reads while it runs: intervals open at each add up */
         CHECK_WOKEN = 1 << 14,    /* its own clock cannot tell sleep from waiting after a wake-up: run_delay only */
-        CHECK_LOCKED = 1 << 15,   /* run_delay counts part of a blocked thread's sleep: its own clock only */
+        CHECK_LOCKED = 1 << 15,   /* either of the two: see compare_delay() */
 };
 
 struct truth_case {

@@ -67,6 +67,7 @@ static void read_thread(struct truth *truth, const cJSON *line) {
         t->gap_ns = number(line, "gap_ns");
         t->gap_max_ns = number(line, "gap_max_ns");
         t->sleep_ns = number(line, "sleep_ns");
+        t->tail_ns = number(line, "tail_delay_ns");
         t->children = number(line, "children");
         t->children_exec_ns = number(line, "children_exact_cpu_ns");
         t->children_run_delay_ns = number(line, "children_run_delay_ns");

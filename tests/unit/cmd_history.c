@@ -8,7 +8,8 @@
 #define REAL_AHEAD (UINT64_C(1796040000) * NS_PER_S)
 
 static struct instant at_second(uint64_t second) {
-        return (struct instant){.mono_ns = START + second * NS_PER_S, .real_ns = REAL_AHEAD + START + second * NS_PER_S};
+        return (struct instant){.mono_ns = START + second * NS_PER_S,
+                                .real_ns = REAL_AHEAD + START + second * NS_PER_S};
 }
 
 /* Windows of ten seconds, each stalled for @stall_ms milliseconds, from @second on. */

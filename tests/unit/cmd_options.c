@@ -17,7 +17,7 @@
 
 /* One parse: space separated flags, newline separated environment, the text of a file (NULL: none). */
 struct parse {
-        char flags[512], environment[512];
+        char flags[512], environment[512], name[4], config_flag[12];
         char *argv[WORDS_MAX + 4], *envp[WORDS_MAX];
         char path[64];
         struct options options;
@@ -47,18 +47,20 @@ static int parse(struct parse *parse, enum command_set command, const char *flag
                  const char *file) {
         size_t argc = 1;
 
-        *parse = (struct parse){.argv = {"x"}};
+        *parse = (struct parse){.name = "x", .config_flag = "--config"};
+        parse->argv[0] = parse->name;
         snprintf(parse->flags, sizeof(parse->flags), "%s", flags);
         snprintf(parse->environment, sizeof(parse->environment), "%s", environment);
         if (file) {
                 snprintf(parse->path, sizeof(parse->path), "/tmp/cmd_options.%d", (int) getpid());
                 write_file(parse->path, file);
-                parse->argv[argc++] = "--config";
+                parse->argv[argc++] = parse->config_flag;
                 parse->argv[argc++] = parse->path;
         }
         argc += split(parse->flags, " ", parse->argv + argc);
         split(parse->environment, "\n", parse->envp);
-        parse->r = options_parse(command, (int) argc, parse->argv, parse->envp, &parse->options, &parse->why);
+        parse->r = options_parse(command, (int) argc, parse->argv, parse->envp, &parse->options,
+                                 &parse->why);
         if (file)
                 unlink(parse->path);
         return parse->r;
@@ -97,7 +99,8 @@ Test(options, defaults_are_those_of_the_design) {
 Test(options, flag_beats_environment_beats_file_beats_default) {
         struct parse p;
 
-        cr_assert_eq(parse(&p, COMMAND_WATCH, "--interval 1s", "THROTTLESCOPE_INTERVAL=2s\nTHROTTLESCOPE_SUMMARY=3s",
+        cr_assert_eq(parse(&p, COMMAND_WATCH, "--interval 1s",
+                           "THROTTLESCOPE_INTERVAL=2s\nTHROTTLESCOPE_SUMMARY=3s",
                            "interval = 4s\nsummary = 5s\nwarn-stall = 60ms\n"),
                      0, "%s", p.why.text);
         cr_expect_eq(p.options.interval_ns, 1 * NS_PER_S);
@@ -136,7 +139,8 @@ Test(options, words_of_choices_are_the_enums) {
         struct options options;
 
         for (enum probe_method method = 0; method < PROBE_METHOD_COUNT; method++) {
-                cr_assert_eq(option_parse_value(row("method"), probe_method_name(method), &options, NULL), 0);
+                cr_assert_eq(option_parse_value(row("method"), probe_method_name(method), &options, NULL),
+                             0);
                 cr_expect_eq(options.method, (uint64_t) method);
         }
         cr_assert_eq(option_parse_value(row("scope"), "self", &options, NULL), 0);
@@ -193,8 +197,8 @@ Test(options, bounds_are_inside) {
                 struct options options = {0};
                 struct why why = {0};
 
-                cr_expect_eq(option_parse_value(row(rows[i].name), rows[i].text, &options, &why), rows[i].r, "%s %s: %s",
-                             rows[i].name, rows[i].text, why.text);
+                cr_expect_eq(option_parse_value(row(rows[i].name), rows[i].text, &options, &why), rows[i].r,
+                             "%s %s: %s", rows[i].name, rows[i].text, why.text);
                 cr_expect(rows[i].r == 0 || why.text[0], "%s %s: no sentence", rows[i].name, rows[i].text);
         }
 }
@@ -208,8 +212,10 @@ Test(options, wrong_usage_is_told_in_a_sentence) {
                         {COMMAND_CHECK, "--bogus", "", "", "unknown option --bogus"},
                         {COMMAND_CHECK, "-z", "", "", "unknown option -z"},
                         {COMMAND_CHECK, "-vz", "", "", "unknown option -z"},
-                        {COMMAND_CHECK, "--inter 1s", "", "", "the option is --interval, it cannot be shortened"},
-                        {COMMAND_CHECK, "--inter=1s", "", "", "the option is --interval, it cannot be shortened"},
+                        {COMMAND_CHECK, "--inter 1s", "", "",
+                         "the option is --interval, it cannot be shortened"},
+                        {COMMAND_CHECK, "--inter=1s", "", "",
+                         "the option is --interval, it cannot be shortened"},
                         {COMMAND_CHECK, "--log f", "", "", "has no option --log"},
                         {COMMAND_WATCH, "--for 1s", "", "", "has no option --for"},
                         {COMMAND_RUN, "--root /x", "", "", "has no option --root"},
@@ -217,34 +223,47 @@ Test(options, wrong_usage_is_told_in_a_sentence) {
                         {COMMAND_CHECK, "-o", "", "", "-o needs a value"},
                         {COMMAND_CHECK, "--verbose=1", "", "", "--verbose takes no value"},
                         {COMMAND_CHECK, "--interval 10", "", "", "--interval: '10' is not a duration"},
-                        {COMMAND_CHECK, "--interval=1ms", "", "", "--interval: 1ms is out of range (100ms to 1h)"},
-                        {COMMAND_CHECK, "--warn-lost 0", "", "", "--warn-lost: 0 is out of range (0.0001% to 100%)"},
+                        {COMMAND_CHECK, "--interval=1ms", "", "",
+                         "--interval: 1ms is out of range (100ms to 1h)"},
+                        {COMMAND_CHECK, "--warn-lost 0", "", "",
+                         "--warn-lost: 0 is out of range (0.0001% to 100%)"},
                         {COMMAND_CHECK, "--output xml", "", "", "--output: 'xml' is none of text|json"},
-                        {COMMAND_CHECK, "--pid 1 --cgroup /x", "", "", "--pid and --cgroup exclude each other"},
+                        {COMMAND_CHECK, "--pid 1 --cgroup /x", "", "",
+                         "--pid and --cgroup exclude each other"},
                         {COMMAND_CHECK, "--scope pod -p 1", "", "", "--scope and --pid exclude each other"},
                         {COMMAND_CHECK, "", "THROTTLESCOPE_PID=1\nTHROTTLESCOPE_SCOPE=pod", "",
                          "environment: THROTTLESCOPE_SCOPE and THROTTLESCOPE_PID exclude each other"},
-                        {COMMAND_CHECK, "", "", "pid=1\ncgroup=/x\n", "line 2: pid and cgroup exclude each other"},
-                        {COMMAND_CHECK, "", "THROTTLESCOPE_INTERVAL=x", "", "environment: THROTTLESCOPE_INTERVAL: 'x' is not"},
+                        {COMMAND_CHECK, "", "", "pid=1\ncgroup=/x\n",
+                         "line 2: pid and cgroup exclude each other"},
+                        {COMMAND_CHECK, "", "THROTTLESCOPE_INTERVAL=x", "",
+                         "environment: THROTTLESCOPE_INTERVAL: 'x' is not"},
                         {COMMAND_CHECK, "", "", "interval = x\n", "line 1: interval: 'x' is not a duration"},
-                        {COMMAND_CHECK, "", "", "\n# c\n\nintervall = 1s\n", "line 4: unknown key 'intervall'"},
+                        {COMMAND_CHECK, "", "", "\n# c\n\nintervall = 1s\n",
+                         "line 4: unknown key 'intervall'"},
                         {COMMAND_CHECK, "", "", "help = yes\n", "line 1: unknown key 'help'"},
-                        {COMMAND_CHECK, "", "", "config = /x\n", "line 1: a configuration file cannot name another one"},
+                        {COMMAND_CHECK, "", "", "config = /x\n",
+                         "line 1: a configuration file cannot name another one"},
                         {COMMAND_CHECK, "", "", "interval 1s\n", "line 1: expected \"name = value\""},
                         {COMMAND_CHECK, "", "", "interval =\n", "line 1: interval: '' is not a duration"},
                         {COMMAND_CHECK, "", "", "= 1s\n", "line 1: unknown key ''"},
-                        {COMMAND_CHECK, "", "", "interval=1s\ninterval=2s", "line 2: interval was already set in line 1"},
-                        {COMMAND_CHECK, "--interval 1s", "", "interval=bad", "line 1: interval: 'bad' is not a duration"},
-                        {COMMAND_CHECK, "--config /nonexistent/f", "", "", "configuration file /nonexistent/f: No such file"},
-                        {COMMAND_CHECK, "", "THROTTLESCOPE_CONFIG=/nonexistent/f", "", "/nonexistent/f: No such file"},
+                        {COMMAND_CHECK, "", "", "interval=1s\ninterval=2s",
+                         "line 2: interval was already set in line 1"},
+                        {COMMAND_CHECK, "--interval 1s", "", "interval=bad",
+                         "line 1: interval: 'bad' is not a duration"},
+                        {COMMAND_CHECK, "--config /nonexistent/f", "", "",
+                         "configuration file /nonexistent/f: No such file"},
+                        {COMMAND_CHECK, "", "THROTTLESCOPE_CONFIG=/nonexistent/f", "",
+                         "/nonexistent/f: No such file"},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct parse p;
 
-                cr_expect_lt(parse(&p, rows[i].command, rows[i].flags, rows[i].environment, rows[i].file[0] ? rows[i].file : NULL),
+                cr_expect_lt(parse(&p, rows[i].command, rows[i].flags, rows[i].environment,
+                                   rows[i].file[0] ? rows[i].file : NULL),
                              0, "row %zu", i);
-                cr_expect(strstr(p.why.text, rows[i].sentence), "row %zu: '%s' instead of '%s'", i, p.why.text, rows[i].sentence);
+                cr_expect(strstr(p.why.text, rows[i].sentence), "row %zu: '%s' instead of '%s'", i,
+                          p.why.text, rows[i].sentence);
                 options_release(&p.options);
         }
 }
@@ -252,15 +271,17 @@ Test(options, wrong_usage_is_told_in_a_sentence) {
 Test(options, what_other_commands_take_is_no_error_in_environment_and_file) {
         struct parse p;
 
-        cr_assert_eq(parse(&p, COMMAND_WATCH, "", "THROTTLESCOPE_FOR=1s\nTHROTTLESCOPE_PORT=tcp://10.0.0.1:80", "exit-code = 3\n"), 0,
-                     "%s", p.why.text);
+        cr_assert_eq(parse(&p, COMMAND_WATCH, "",
+                           "THROTTLESCOPE_FOR=1s\nTHROTTLESCOPE_PORT=tcp://10.0.0.1:80", "exit-code = 3\n"),
+                     0, "%s", p.why.text);
         options_release(&p.options);
 }
 
 Test(options, an_empty_variable_is_not_set) {
         struct parse p;
 
-        cr_assert_eq(parse(&p, COMMAND_WATCH, "", "THROTTLESCOPE_INTERVAL=\nTHROTTLESCOPE_PID=", NULL), 0, "%s", p.why.text);
+        cr_assert_eq(parse(&p, COMMAND_WATCH, "", "THROTTLESCOPE_INTERVAL=\nTHROTTLESCOPE_PID=", NULL), 0,
+                     "%s", p.why.text);
         cr_expect_eq(p.options.interval_ns, 10 * NS_PER_S);
         options_release(&p.options);
 }
@@ -268,7 +289,8 @@ Test(options, an_empty_variable_is_not_set) {
 Test(options, a_bad_variable_that_a_flag_overrules_does_no_harm) {
         struct parse p;
 
-        cr_assert_eq(parse(&p, COMMAND_WATCH, "--interval 1s", "THROTTLESCOPE_INTERVAL=x", NULL), 0, "%s", p.why.text);
+        cr_assert_eq(parse(&p, COMMAND_WATCH, "--interval 1s", "THROTTLESCOPE_INTERVAL=x", NULL), 0, "%s",
+                     p.why.text);
         options_release(&p.options);
 }
 
@@ -276,7 +298,8 @@ Test(options, file_takes_comments_blanks_and_crlf) {
         struct parse p;
 
         cr_assert_eq(parse(&p, COMMAND_RUN, "", "",
-                           "# all\r\n\t interval=1s\r\n  log =  /a#b c  # the log\r\n#verbose=no\nverbose = true"),
+                           "# all\r\n\t interval=1s\r\n  log =  /a#b c  # the log\r\n#verbose=no\nverbose = "
+                           "true"),
                      0, "%s", p.why.text);
         cr_expect_eq(p.options.interval_ns, NS_PER_S);
         cr_expect_str_eq(p.options.log, "/a#b c");
@@ -303,7 +326,8 @@ Test(options, file_that_is_binary_or_too_large_is_refused) {
 Test(options, run_stops_at_its_command) {
         struct parse p;
 
-        cr_assert_eq(parse(&p, COMMAND_RUN, "--interval 1s sh --interval 2s -v", "", NULL), 0, "%s", p.why.text);
+        cr_assert_eq(parse(&p, COMMAND_RUN, "--interval 1s sh --interval 2s -v", "", NULL), 0, "%s",
+                     p.why.text);
         cr_expect_eq(p.options.interval_ns, NS_PER_S);
         cr_expect_eq(p.options.verbose, UINT64_C(0));
         cr_expect_str_eq(p.options.arguments[0], "sh");
@@ -329,8 +353,10 @@ Test(options, printed_configuration_can_be_read_back) {
 
         text_init(&first, 8192);
         text_init(&second, 8192);
-        cr_assert_eq(parse(&p, COMMAND_CHECK, "--pid 4 --interval 1500ms --warn-lost 0.5% --for 1h30m -o json --capture /a#b -v", "",
-                           NULL),
+        cr_assert_eq(parse(&p, COMMAND_CHECK,
+                           "--pid 4 --interval 1500ms --warn-lost 0.5% --for 1h30m -o json --capture /a#b "
+                           "-v",
+                           "", NULL),
                      0, "%s", p.why.text);
         options_print(COMMAND_CHECK, &p.options, &first);
         cr_expect(strstr(text_string(&first), "for = 90m  # flag\n"), "%s", text_string(&first));
@@ -380,7 +406,8 @@ Test(options, every_row_is_sound) {
 }
 
 Test(options, help_fits_and_names_each_option) {
-        static const enum command_set commands[] = {COMMAND_WATCH, COMMAND_RUN, COMMAND_CHECK, COMMAND_DOCTOR};
+        static const enum command_set commands[] = {COMMAND_WATCH, COMMAND_RUN, COMMAND_CHECK,
+                                                    COMMAND_DOCTOR};
 
         for (size_t c = 0; c < ELEMENTS(commands); c++) {
                 struct text help;
@@ -395,7 +422,8 @@ Test(options, help_fits_and_names_each_option) {
                         if (option_rows[i].letter)
                                 snprintf(letter, sizeof(letter), "\n  -%c, ", option_rows[i].letter);
                         snprintf(flag, sizeof(flag), "%s--%s ", letter, option_rows[i].name);
-                        cr_expect_eq(strstr(text_string(&help), flag) != NULL, (option_rows[i].commands & commands[c]) != 0, "%s",
+                        cr_expect_eq(strstr(text_string(&help), flag) != NULL,
+                                     (option_rows[i].commands & commands[c]) != 0, "%s",
                                      option_rows[i].name);
                 }
                 rest = help.data;

@@ -9,13 +9,19 @@ Test(scope, default_is_what_one_expects_of_the_place) {
                 struct scope_place place;
                 enum target_scope scope;
         } rows[] = {
-                        {{.in_pod = false, .own_pids = false, .own_cgroups = false}, TARGET_NODE}, /* a shell on a host */
-                        {{.in_pod = false, .own_pids = true, .own_cgroups = true}, TARGET_SELF},   /* docker exec */
-                        {{.in_pod = false, .own_pids = true, .own_cgroups = false}, TARGET_SELF},  /* … on cgroup v1 */
-                        {{.in_pod = false, .own_pids = false, .own_cgroups = true}, TARGET_SELF},  /* docker --pid host */
-                        {{.in_pod = true, .own_pids = true, .own_cgroups = true}, TARGET_POD},     /* a sidecar */
+                        {{.in_pod = false, .own_pids = false, .own_cgroups = false},
+                         TARGET_NODE}, /* a shell on a host */
+                        {{.in_pod = false, .own_pids = true, .own_cgroups = true},
+                         TARGET_SELF}, /* docker exec */
+                        {{.in_pod = false, .own_pids = true, .own_cgroups = false},
+                         TARGET_SELF}, /* … on cgroup v1 */
+                        {{.in_pod = false, .own_pids = false, .own_cgroups = true},
+                         TARGET_SELF}, /* docker --pid host */
+                        {{.in_pod = true, .own_pids = true, .own_cgroups = true},
+                         TARGET_POD}, /* a sidecar */
                         {{.in_pod = true, .own_pids = true, .own_cgroups = false}, TARGET_POD},
-                        {{.in_pod = true, .own_pids = false, .own_cgroups = true}, TARGET_NODE}, /* a DaemonSet with hostPID */
+                        {{.in_pod = true, .own_pids = false, .own_cgroups = true},
+                         TARGET_NODE}, /* a DaemonSet with hostPID */
                         {{.in_pod = true, .own_pids = false, .own_cgroups = false}, TARGET_NODE},
         };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains, listings and processes of groups, beyond the layouts of host_cgroup_cases.c. */
+/* Chains of groups, beyond the layouts of host_cgroup_cases.c. */
 #include "../../agent/host/cgroup.h"
 
 #include "../../agent/host/cgroup_internal.h"
@@ -30,7 +30,7 @@ static struct cgroup_chain chain_of(struct fixture *fixture) {
 /* --- what a level says --- */
 
 Test(host_cgroup, a_v2_level_has_all_its_figures) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
         const struct cgroup_level *level = NULL;
 
@@ -39,29 +39,35 @@ Test(host_cgroup, a_v2_level_has_all_its_figures) {
         fixture_write(&fixture, "sys/fs/cgroup/a/cpu.max.burst", "5000\n");
         fixture_write(&fixture, "sys/fs/cgroup/a/cpu.weight", "10\n");
         fixture_write(&fixture, "sys/fs/cgroup/a/cpu.stat",
-                      "usage_usec 9\nnr_periods 5\nnr_throttled 4\nthrottled_usec 3\nnr_bursts 2\nburst_usec 1\n");
+                      "usage_usec 9\nnr_periods 5\nnr_throttled 4\nthrottled_usec 3\nnr_bursts "
+                      "2\nburst_usec 1\n");
         fixture_write(&fixture, "sys/fs/cgroup/a/cpu.stat.local", "throttled_usec 8\n");
         fixture_write(&fixture, "sys/fs/cgroup/a/cpu.pressure",
-                      "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=6\n");
+                      "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull avg10=0.00 avg60=0.00 "
+                      "avg300=0.00 total=6\n");
         fixture_write(&fixture, "sys/fs/cgroup/a.id", "4294967297 28\n");
         chain = chain_of(&fixture);
         level = &chain.levels[0];
         cr_expect(level->id == 4294967297);
-        cr_expect(level->quota_ns == 30000000 && level->period_ns == 100000000 && level->burst_ns == 5000000);
+        cr_expect(level->quota_ns == 30000000 && level->period_ns == 100000000 &&
+                  level->burst_ns == 5000000);
         cr_expect(level->weight == 10);
-        cr_expect(level->stat.usage_ns == 9000 && level->stat.nr_periods == 5 && level->stat.nr_throttled == 4);
-        cr_expect(level->stat.throttled_ns == 3000 && level->stat.nr_bursts == 2 && level->stat.burst_ns == 1000);
+        cr_expect(level->stat.usage_ns == 9000 && level->stat.nr_periods == 5 &&
+                  level->stat.nr_throttled == 4);
+        cr_expect(level->stat.throttled_ns == 3000 && level->stat.nr_bursts == 2 &&
+                  level->stat.burst_ns == 1000);
         cr_expect(level->stat.local_throttled_ns == 8000);
         cr_expect(level->stat.pressure_some_ns == 7000 && level->stat.pressure_full_ns == 6000);
 }
 
 Test(host_cgroup, what_an_old_kernel_lacks_is_absent) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/a");
         fixture_write(&fixture, "sys/fs/cgroup/a/cpu.max", "30000 100000\n");
-        fixture_write(&fixture, "sys/fs/cgroup/a/cpu.stat", "nr_periods 5\nnr_throttled 4\nthrottled_usec 3\n");
+        fixture_write(&fixture, "sys/fs/cgroup/a/cpu.stat",
+                      "nr_periods 5\nnr_throttled 4\nthrottled_usec 3\n");
         chain = chain_of(&fixture);
         cr_expect(chain.levels[0].burst_ns == ABSENT);
         cr_expect(chain.levels[0].stat.nr_bursts == ABSENT && chain.levels[0].stat.burst_ns == ABSENT);
@@ -70,7 +76,7 @@ Test(host_cgroup, what_an_old_kernel_lacks_is_absent) {
 }
 
 Test(host_cgroup, an_unreadable_limit_is_unknown_not_none) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/a");
@@ -83,7 +89,7 @@ Test(host_cgroup, an_unreadable_limit_is_unknown_not_none) {
 }
 
 Test(host_cgroup, a_group_that_vanished_is_unknown_after_a_refresh) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/a/b");
@@ -101,7 +107,7 @@ Test(host_cgroup, a_group_that_vanished_is_unknown_after_a_refresh) {
 }
 
 Test(host_cgroup, levels_of_one_ratio_are_named_from_below) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/a/b");
@@ -112,7 +118,7 @@ Test(host_cgroup, levels_of_one_ratio_are_named_from_below) {
 }
 
 Test(host_cgroup, ratios_are_compared_exactly) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         /* They differ in the seventeenth digit, which a double does not hold. */
@@ -126,7 +132,7 @@ Test(host_cgroup, ratios_are_compared_exactly) {
 /* --- the children's sum --- */
 
 Test(host_cgroup, a_pods_level_knows_the_sum_of_its_containers_limits) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/pod/c1");
@@ -149,13 +155,13 @@ Test(host_cgroup, a_child_without_a_limit_leaves_no_sum) {
         static const struct {
                 char cpu_max[32], weight[8], procs[16];
         } rows[] = {
-                { "max 100000\n", "100\n", "12\n" }, /* a container */
-                { "max 100000\n", "1\n", "12\n13\n" }, /* least weight, but more than a sandbox */
-                { "garbage\n", "1\n", "12\n" },
+                        {"max 100000\n", "100\n", "12\n"},   /* a container */
+                        {"max 100000\n", "1\n", "12\n13\n"}, /* least weight, but more than a sandbox */
+                        {"garbage\n", "1\n", "12\n"},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
-                cleanup_fixture struct fixture fixture = { 0 };
+                cleanup_fixture struct fixture fixture = {0};
                 struct cgroup_chain chain;
 
                 make_v2(&fixture, "/pod/c1");
@@ -172,7 +178,7 @@ Test(host_cgroup, a_child_without_a_limit_leaves_no_sum) {
 /* --- where it is read --- */
 
 Test(host_cgroup, usage_is_not_taken_from_another_cpuacct_group) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         fixture_make(&fixture);
@@ -193,7 +199,7 @@ Test(host_cgroup, usage_is_not_taken_from_another_cpuacct_group) {
 }
 
 Test(host_cgroup, cpuacct_may_be_mounted_deeper_than_cpu) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         fixture_make(&fixture);
@@ -211,7 +217,7 @@ Test(host_cgroup, cpuacct_may_be_mounted_deeper_than_cpu) {
 }
 
 Test(host_cgroup, a_mount_that_another_one_covers_is_not_read) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         /* The first would show as much, but the directory there is of device 77. */
@@ -231,18 +237,19 @@ Test(host_cgroup, a_mount_that_another_one_covers_is_not_read) {
 }
 
 Test(host_cgroup, a_process_whose_root_is_closed_to_us_is_an_access_error) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/../other");
-        fixture_write(&fixture, "proc/100/mountinfo", "31 23 0:28 /../other /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+        fixture_write(&fixture, "proc/100/mountinfo",
+                      "31 23 0:28 /../other /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
         fixture_write(&fixture, "proc/100/root/sys/fs/cgroup.errno", "%d\n", EACCES);
         cr_expect(look_up(&fixture, &chain) == -EACCES);
         cr_expect(strstr(fixture.why.text, "/proc/100/root"), "%s", fixture.why.text);
 }
 
 Test(host_cgroup, a_process_that_is_gone_is_enoent) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         fixture_make(&fixture);
@@ -252,7 +259,7 @@ Test(host_cgroup, a_process_that_is_gone_is_enoent) {
 }
 
 Test(host_cgroup, a_living_group_may_be_named_deleted) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/g (deleted)");
@@ -262,16 +269,17 @@ Test(host_cgroup, a_living_group_may_be_named_deleted) {
 }
 
 Test(host_cgroup, foreign_names_are_escaped_in_a_sentence) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/evil\x1b[31m");
         cr_expect(look_up(&fixture, &chain) == -ENODATA);
-        cr_expect(!strchr(fixture.why.text, '\x1b') && strstr(fixture.why.text, "evil\\x1b"), "%s", fixture.why.text);
+        cr_expect(!strchr(fixture.why.text, '\x1b') && strstr(fixture.why.text, "evil\\x1b"), "%s",
+                  fixture.why.text);
 }
 
 Test(host_cgroup, groups_nested_too_deep_keep_the_leaf_and_the_upper_levels) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         char path[512] = "", name[1024];
         struct cgroup_chain chain;
 
@@ -310,8 +318,9 @@ static void make_v1_tree(struct fixture *fixture) {
 }
 
 Test(host_cgroup, a_group_can_be_named_by_its_path_or_by_its_directory) {
-        static const char names[][40] = { "/a/b", "a/b", "/a/b/", "/sys/fs/cgroup/cpu/a/b", "/sys/fs/cgroup/cpu/a/b//" };
-        cleanup_fixture struct fixture fixture = { 0 };
+        static const char names[][40] = {"/a/b", "a/b", "/a/b/", "/sys/fs/cgroup/cpu/a/b",
+                                         "/sys/fs/cgroup/cpu/a/b//"};
+        cleanup_fixture struct fixture fixture = {0};
 
         make_v1_tree(&fixture);
         for (size_t i = 0; i < ELEMENTS(names); i++) {
@@ -326,13 +335,14 @@ Test(host_cgroup, a_group_can_be_named_by_its_path_or_by_its_directory) {
 }
 
 Test(host_cgroup, the_root_group_can_be_named) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v1_tree(&fixture);
         cr_assert(cgroup_chain_of_path(fixture.root, "/", fixture.arena, &chain, &fixture.why) == 0);
         cr_expect(chain.levels_count == 1);
-        cr_assert(cgroup_chain_of_path(fixture.root, "/sys/fs/cgroup/cpu", fixture.arena, &chain, &fixture.why) == 0);
+        cr_assert(cgroup_chain_of_path(fixture.root, "/sys/fs/cgroup/cpu", fixture.arena, &chain,
+                                       &fixture.why) == 0);
         cr_expect(chain.levels_count == 1);
         cr_expect_str_eq(chain.path, "/");
 }
@@ -342,17 +352,17 @@ Test(host_cgroup, a_path_that_is_no_group_of_the_controller_is_refused) {
                 char name[40];
                 int error;
         } rows[] = {
-                { "/sys/fs/cgroup/memory/m", -EINVAL }, /* another controller */
-                { "/sys/fs/cgroup/u", -EINVAL },        /* the v2 tree, which has no cpu here */
-                { "/nope", -ENOENT },
-                { "/a/b/c", -ENOENT },
-                { "/a/../b", -EINVAL },
-                { "/..", -EINVAL },
-                { "..", -EINVAL },
-                { "/a//b", -EINVAL },
-                { "", -EINVAL },
+                        {"/sys/fs/cgroup/memory/m", -EINVAL}, /* another controller */
+                        {"/sys/fs/cgroup/u", -EINVAL},        /* the v2 tree, which has no cpu here */
+                        {"/nope", -ENOENT},
+                        {"/a/b/c", -ENOENT},
+                        {"/a/../b", -EINVAL},
+                        {"/..", -EINVAL},
+                        {"..", -EINVAL},
+                        {"/a//b", -EINVAL},
+                        {"", -EINVAL},
         };
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
 
         make_v1_tree(&fixture);
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
@@ -367,16 +377,18 @@ Test(host_cgroup, a_path_that_is_no_group_of_the_controller_is_refused) {
 }
 
 Test(host_cgroup, a_path_below_a_bind_mount_can_be_named_both_ways) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         fixture_make(&fixture);
         fixture_write(&fixture, "proc/self/cgroup", "0::/pod/c\n");
-        fixture_write(&fixture, "proc/self/mountinfo", "31 23 0:28 /pod/c /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+        fixture_write(&fixture, "proc/self/mountinfo",
+                      "31 23 0:28 /pod/c /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
         fixture_write(&fixture, "sys/fs/cgroup/x/cpu.max", "10000 100000\n");
         cr_assert(cgroup_chain_of_path(fixture.root, "/pod/c/x", fixture.arena, &chain, &fixture.why) == 0);
         cr_expect_str_eq(chain.path, "/pod/c/x");
-        cr_assert(cgroup_chain_of_path(fixture.root, "/sys/fs/cgroup/x", fixture.arena, &chain, &fixture.why) == 0);
+        cr_assert(cgroup_chain_of_path(fixture.root, "/sys/fs/cgroup/x", fixture.arena, &chain,
+                                       &fixture.why) == 0);
         cr_expect_str_eq(chain.path, "/pod/c/x");
         cr_expect(chain.levels_count == 2 && chain.parent_hidden);
 }
@@ -384,7 +396,7 @@ Test(host_cgroup, a_path_below_a_bind_mount_can_be_named_both_ways) {
 /* --- a tick --- */
 
 Test(host_cgroup, within_a_tick_a_level_is_read_once) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         make_v2(&fixture, "/a/b");
@@ -406,203 +418,10 @@ Test(host_cgroup, within_a_tick_a_level_is_read_once) {
         cr_expect(chain.tightest == 1, "a new tick remembers nothing of the last one");
 }
 
-/* --- listings --- */
-
-static void make_listing(struct fixture *fixture) {
-        make_v2(fixture, "/");
-        fixture_write(fixture, "sys/fs/cgroup/b/cpu.max", "max 100000\n");
-        fixture_write(fixture, "sys/fs/cgroup/b/cgroup.procs", "5\n");
-        fixture_write(fixture, "sys/fs/cgroup/a/cpu.max", "10000 100000\n");
-        fixture_write_n(fixture, "sys/fs/cgroup/a/cgroup.procs", "", 0);
-        fixture_write(fixture, "sys/fs/cgroup/a/z/cgroup.procs", "7\n7\n6\n0\nx\n");
-        fixture_write(fixture, "sys/fs/cgroup/a/c/cgroup.procs", "9\n");
-        fixture_write(fixture, "sys/fs/cgroup/a/c.id", "1234 28\n");
-        /* Inside a threaded tree only threads can be listed. */
-        fixture_write(fixture, "sys/fs/cgroup/t/cgroup.procs.errno", "%d\n", EOPNOTSUPP);
-        fixture_write(fixture, "sys/fs/cgroup/t/cgroup.threads", "21\n22\n23\n");
-        fixture_write(fixture, "proc/21/status", "Name:\tx\nTgid:\t20\n");
-        fixture_write(fixture, "proc/22/status", "Name:\tx\nTgid:\t20\n");
-        fixture_write(fixture, "proc/self/cgroup", "0::/\n");
-}
-
-Test(host_cgroup, groups_are_listed_depth_first_by_name) {
-        static const struct {
-                char path[8];
-                uint32_t depth;
-                bool has_limit, has_processes;
-        } rows[] = {
-                { "/", 0, false, true },   { "/a", 1, true, false },  { "/a/c", 2, false, true },
-                { "/a/z", 2, false, true }, { "/b", 1, false, true }, { "/t", 1, false, true },
-        };
-        cleanup_fixture struct fixture fixture = { 0 };
-        struct cgroup_entry *entries;
-        size_t count;
-        bool is_cut;
-        int r;
-
-        make_listing(&fixture);
-        r = cgroup_list(fixture.root, 100, fixture.arena, &entries, &count, &is_cut, &fixture.why);
-        cr_assert(r == 0, "%s", fixture.why.text);
-        cr_assert(count == ELEMENTS(rows), "%zu", count);
-        cr_expect(!is_cut);
-        for (size_t i = 0; i < count; i++) {
-                cr_expect_str_eq(entries[i].path, rows[i].path);
-                cr_expect(entries[i].depth == rows[i].depth, "%s", rows[i].path);
-                cr_expect(entries[i].has_limit == rows[i].has_limit, "%s", rows[i].path);
-                cr_expect(entries[i].has_processes == rows[i].has_processes, "%s", rows[i].path);
-        }
-        cr_expect(entries[2].id == 1234);
-}
-
-Test(host_cgroup, a_listed_group_has_the_id_of_its_chain) {
-        cleanup_fixture struct fixture fixture = { 0 };
-        struct cgroup_entry *entries;
-        size_t count;
-        bool is_cut;
-
-        make_listing(&fixture);
-        cr_assert(cgroup_list(fixture.root, 100, fixture.arena, &entries, &count, &is_cut, &fixture.why) == 0);
-        for (size_t i = 0; i < count; i++) {
-                struct cgroup_chain chain;
-
-                cr_assert(cgroup_chain_of_path(fixture.root, entries[i].path, fixture.arena, &chain, &fixture.why) == 0);
-                cr_expect(chain.levels[0].id == entries[i].id, "%s", entries[i].path);
-        }
-}
-
-Test(host_cgroup, a_listing_stops_at_its_maximum_and_says_so) {
-        cleanup_fixture struct fixture fixture = { 0 };
-        struct cgroup_entry *entries;
-        size_t count;
-        bool is_cut;
-
-        make_listing(&fixture);
-        for (size_t max = 0; max <= 7; max++) {
-                int r = cgroup_list(fixture.root, max, fixture.arena, &entries, &count, &is_cut, &fixture.why);
-
-                cr_assert(r == 0);
-                cr_expect(count == (max < 6 ? max : 6));
-                cr_expect(is_cut == (max < 6), "max %zu", max);
-        }
-}
-
-Test(host_cgroup, without_a_mount_there_is_nothing_to_list) {
-        cleanup_fixture struct fixture fixture = { 0 };
-        struct cgroup_entry *entries;
-        size_t count;
-        bool is_cut;
-
-        fixture_make(&fixture);
-        fixture_write(&fixture, "proc/self/mountinfo", "27 1 254:0 / / rw - ext4 /dev/vda rw\n");
-        cr_expect(cgroup_list(fixture.root, 9, fixture.arena, &entries, &count, &is_cut, &fixture.why) == -ENODATA);
-}
-
-static void expect_pids(struct fixture *fixture, const char *path, bool recursive, const pid_t *pids, size_t count) {
-        struct cgroup_chain chain;
-        size_t found_count;
-        pid_t *found;
-
-        cr_assert(cgroup_chain_of_path(fixture->root, path, fixture->arena, &chain, &fixture->why) == 0);
-        cr_assert(cgroup_pids(fixture->root, &chain, recursive, 100, fixture->arena, &found, &found_count) == 0);
-        cr_assert(found_count == count, "%s: %zu", path, found_count);
-        for (size_t i = 0; i < count; i++)
-                cr_expect(found[i] == pids[i], "%s: %d", path, found[i]);
-}
-
-Test(host_cgroup, processes_of_a_group_and_of_those_below) {
-        cleanup_fixture struct fixture fixture = { 0 };
-
-        make_listing(&fixture);
-        expect_pids(&fixture, "/a", false, NULL, 0);
-        expect_pids(&fixture, "/a", true, (pid_t[]){ 6, 7, 9 }, 3);
-        expect_pids(&fixture, "/a/z", true, (pid_t[]){ 6, 7 }, 2);
-        expect_pids(&fixture, "/t", false, (pid_t[]){ 20 }, 1);
-        expect_pids(&fixture, "/", true, (pid_t[]){ 1, 5, 6, 7, 9, 20 }, 6);
-}
-
-Test(host_cgroup, more_processes_than_asked_for_are_cut_and_said) {
-        cleanup_fixture struct fixture fixture = { 0 };
-        struct cgroup_chain chain;
-        size_t count;
-        pid_t *pids;
-
-        make_listing(&fixture);
-        cr_assert(cgroup_chain_of_path(fixture.root, "/", fixture.arena, &chain, &fixture.why) == 0);
-        cr_expect(cgroup_pids(fixture.root, &chain, true, 3, fixture.arena, &pids, &count) == 1);
-        cr_expect(count == 3);
-        cr_expect(cgroup_pids(fixture.root, &chain, false, 1, fixture.arena, &pids, &count) == 0);
-        cr_expect(count == 1);
-}
-
-/* --- capture and replay --- */
-
-static void expect_same_chain(const struct cgroup_chain *a, const struct cgroup_chain *b) {
-        cr_expect_str_eq(a->mount, b->mount);
-        cr_expect_str_eq(a->path, b->path);
-        cr_expect(a->version == b->version && a->tightest == b->tightest);
-        cr_expect(a->parent_hidden == b->parent_hidden && a->limit_unknown == b->limit_unknown);
-        cr_assert(a->levels_count == b->levels_count);
-        for (size_t i = 0; i < a->levels_count; i++) {
-                struct cgroup_level x = a->levels[i], y = b->levels[i];
-
-                cr_expect_str_eq(x.path, y.path);
-                cr_expect(x.id == y.id && x.limit == y.limit && x.quota_ns == y.quota_ns && x.period_ns == y.period_ns);
-                cr_expect(x.burst_ns == y.burst_ns && x.weight == y.weight);
-                cr_expect(x.children_limit_milli == y.children_limit_milli);
-                cr_expect(memcmp(&x.stat, &y.stat, sizeof(x.stat)) == 0, "%s", x.path);
-        }
-}
-
-Test(host_cgroup, a_captured_chain_replays_with_ids_errors_and_children) {
-        cleanup_fixture struct fixture fixture = { 0 }, copy = { 0 };
-        struct cgroup_entry *entries, *copied;
-        struct cgroup_chain chain, replayed;
-        size_t count, copied_count;
-        bool is_cut;
-
-        make_listing(&fixture);
-        fixture_write(&fixture, "proc/100/cgroup", "0::/a/c\n");
-        fixture_write(&fixture, "sys/fs/cgroup/a/c/cpu.max.errno", "%d\n", EACCES);
-        fixture_write(&fixture, "sys/fs/cgroup/a/z/cpu.max", "7000 100000\n");
-        fixture_write(&fixture, "sys/fs/cgroup/a/cpu.stat", "nr_periods 5\nusage_usec 6\n");
-        fixture_make(&copy);
-        cr_assert(root_capture_to(fixture.root, copy.directory, &fixture.why) == 0);
-        chain = chain_of(&fixture);
-        cr_assert(cgroup_list(fixture.root, 100, fixture.arena, &entries, &count, &is_cut, &fixture.why) == 0);
-        cr_expect(root_capture_failures(fixture.root) == 0);
-
-        cr_assert(cgroup_chain_of_pid(copy.root, 100, copy.arena, &replayed, &copy.why) == 0, "%s", copy.why.text);
-        expect_same_chain(&chain, &replayed);
-        cr_expect(replayed.levels[0].limit == CGROUP_LIMIT_UNKNOWN);
-        cr_assert(cgroup_list(copy.root, 100, copy.arena, &copied, &copied_count, &is_cut, &copy.why) == 0);
-        cr_assert(copied_count == count);
-        for (size_t i = 0; i < count; i++) {
-                cr_expect_str_eq(copied[i].path, entries[i].path);
-                cr_expect(copied[i].id == entries[i].id && copied[i].has_limit == entries[i].has_limit);
-                cr_expect(copied[i].has_processes == entries[i].has_processes);
-        }
-}
-
-Test(host_cgroup, a_capture_holds_what_was_remembered_before_it) {
-        cleanup_fixture struct fixture fixture = { 0 }, copy = { 0 };
-        struct cgroup_chain chain, replayed;
-
-        make_v2(&fixture, "/a");
-        fixture_write(&fixture, "sys/fs/cgroup/a/cpu.max", "10000 100000\n");
-        fixture_make(&copy);
-        cgroup_tick_begin(fixture.root);
-        chain = chain_of(&fixture);
-        cr_assert(root_capture_to(fixture.root, copy.directory, &fixture.why) == 0);
-        chain = chain_of(&fixture);
-        root_capture_stop(fixture.root);
-        cr_assert(cgroup_chain_of_pid(copy.root, 100, copy.arena, &replayed, &copy.why) == 0, "%s", copy.why.text);
-        expect_same_chain(&chain, &replayed);
-}
-
 /* --- this machine --- */
 
 Test(host_cgroup, our_own_chain_can_be_read_twice_or_says_why_not) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain, again;
         int r;
 
@@ -615,6 +434,7 @@ Test(host_cgroup, our_own_chain_can_be_read_twice_or_says_why_not) {
         cr_assert(cgroup_chain_of_pid(fixture.root, getpid(), fixture.arena, &again, &fixture.why) == 0);
         cr_expect(chain.levels_count == again.levels_count);
         cr_expect(chain.levels[0].id != ABSENT && chain.levels[0].id == again.levels[0].id);
-        cr_assert(cgroup_chain_of_path(fixture.root, chain.levels[0].path, fixture.arena, &again, &fixture.why) == 0);
+        cr_assert(cgroup_chain_of_path(fixture.root, chain.levels[0].path, fixture.arena, &again,
+                                       &fixture.why) == 0);
         cr_expect(chain.levels[0].id == again.levels[0].id);
 }

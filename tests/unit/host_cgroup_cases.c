@@ -18,7 +18,7 @@ static struct cgroup_chain chain_of(struct fixture *fixture) {
 }
 
 static int failure_of(struct fixture *fixture) {
-        struct cgroup_chain chain = { .levels_count = 12345 };
+        struct cgroup_chain chain = {.levels_count = 12345};
         int r = cgroup_chain_of_pid(fixture->root, TARGET, fixture->arena, &chain, &fixture->why);
 
         cr_assert(r < 0);
@@ -308,7 +308,7 @@ Test(host_cgroup_cases, case_30_a_path_longer_than_256_bytes) {
 }
 
 Test(host_cgroup_cases, case_31_a_mountinfo_line_longer_than_64_kib) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         static const char head[] = "26 1 0:25 / / rw,relatime - overlay overlay rw,lowerdir=",
                           tail[] = "\n31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup rw\n";
         static char text[sizeof(head) + (70 << 10) + sizeof(tail)];
@@ -380,11 +380,12 @@ Test(host_cgroup_cases, case_38_a_deleted_group_is_gone) {
 }
 
 Test(host_cgroup_cases, case_39_changes_show_at_the_next_look) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct cgroup_chain chain;
 
         fixture_make(&fixture);
-        fixture_write(&fixture, "proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+        fixture_write(&fixture, "proc/self/mountinfo",
+                      "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
         fixture_write(&fixture, "sys/fs/cgroup/cgroup.procs", "1\n");
         fixture_write(&fixture, "proc/100/cgroup", "0::/a\n");
         fixture_write(&fixture, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");

@@ -13,35 +13,36 @@ Test(host_cgroup_parse, cpu_max_of_every_shape) {
                 enum cgroup_limit_state state;
                 uint64_t quota_ns, period_ns;
         } rows[] = {
-                { TEXT("200000 100000\n"), CGROUP_LIMIT_SET, 200000000, 100000000 },
-                { TEXT("200000 100000"), CGROUP_LIMIT_SET, 200000000, 100000000 },
-                { TEXT("200000   100000\n"), CGROUP_LIMIT_SET, 200000000, 100000000 },
-                { TEXT("500000"), CGROUP_LIMIT_SET, 500000000, 100000000 },
-                { TEXT("1000 1000000\n"), CGROUP_LIMIT_SET, 1000000, 1000000000 },
-                { TEXT("18446744073709551 100000\n"), CGROUP_LIMIT_SET, UINT64_C(18446744073709551000), 100000000 },
-                { TEXT("max 100000\n"), CGROUP_LIMIT_NONE, 0, 0 },
-                { TEXT("max\n"), CGROUP_LIMIT_NONE, 0, 0 },
-                { TEXT("max"), CGROUP_LIMIT_NONE, 0, 0 },
-                { TEXT(""), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT(" "), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("0 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000 0\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("max 0\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("-1 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000 -100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("123max 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("maximum 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000 100000 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000 100000\n\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000 \n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT(" 100000 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000\t100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("1e5 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000 1000\0000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("18446744073709552 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("99999999999999999999999 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { TEXT("100000 99999999999999999999999\n"), CGROUP_LIMIT_UNKNOWN, 0, 0 },
+                        {TEXT("200000 100000\n"), CGROUP_LIMIT_SET, 200000000, 100000000},
+                        {TEXT("200000 100000"), CGROUP_LIMIT_SET, 200000000, 100000000},
+                        {TEXT("200000   100000\n"), CGROUP_LIMIT_SET, 200000000, 100000000},
+                        {TEXT("500000"), CGROUP_LIMIT_SET, 500000000, 100000000},
+                        {TEXT("1000 1000000\n"), CGROUP_LIMIT_SET, 1000000, 1000000000},
+                        {TEXT("18446744073709551 100000\n"), CGROUP_LIMIT_SET,
+                         UINT64_C(18446744073709551000), 100000000},
+                        {TEXT("max 100000\n"), CGROUP_LIMIT_NONE, 0, 0},
+                        {TEXT("max\n"), CGROUP_LIMIT_NONE, 0, 0},
+                        {TEXT("max"), CGROUP_LIMIT_NONE, 0, 0},
+                        {TEXT(""), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT(" "), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("0 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000 0\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("max 0\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("-1 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000 -100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("123max 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("maximum 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000 100000 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000 100000\n\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000 \n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT(" 100000 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000\t100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("1e5 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000 1000\0000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("18446744073709552 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("99999999999999999999999 100000\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {TEXT("100000 99999999999999999999999\n"), CGROUP_LIMIT_UNKNOWN, 0, 0},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
@@ -49,7 +50,8 @@ Test(host_cgroup_parse, cpu_max_of_every_shape) {
 
                 cgroup_parse_max(rows[i].text, rows[i].length, &limit);
                 cr_expect(limit.state == rows[i].state, "row %zu: %s", i, rows[i].text);
-                cr_expect(limit.quota_ns == rows[i].quota_ns && limit.period_ns == rows[i].period_ns, "row %zu", i);
+                cr_expect(limit.quota_ns == rows[i].quota_ns && limit.period_ns == rows[i].period_ns,
+                          "row %zu", i);
         }
 }
 
@@ -59,22 +61,22 @@ Test(host_cgroup_parse, v1_quota_and_period_of_every_shape) {
                 enum cgroup_limit_state state;
                 uint64_t quota_ns, period_ns;
         } rows[] = {
-                { "50000\n", "100000\n", CGROUP_LIMIT_SET, 50000000, 100000000 },
-                { "50000", "100000", CGROUP_LIMIT_SET, 50000000, 100000000 },
-                { "-1\n", "100000\n", CGROUP_LIMIT_NONE, 0, 0 },
-                { "-1", NULL, CGROUP_LIMIT_NONE, 0, 0 },
-                { "-1\n", "garbage\n", CGROUP_LIMIT_NONE, 0, 0 },
-                { "0\n", "0\n", CGROUP_LIMIT_NONE, 0, 0 },
-                { "0\n", NULL, CGROUP_LIMIT_NONE, 0, 0 },
-                { "50000\n", "0\n", CGROUP_LIMIT_NONE, 0, 0 },
-                { "50000\n", NULL, CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { "50000\n", "", CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { "50000\n", "-100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { "-2\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { "", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { "max\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { "50000 100000\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0 },
-                { "99999999999999999999\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0 },
+                        {"50000\n", "100000\n", CGROUP_LIMIT_SET, 50000000, 100000000},
+                        {"50000", "100000", CGROUP_LIMIT_SET, 50000000, 100000000},
+                        {"-1\n", "100000\n", CGROUP_LIMIT_NONE, 0, 0},
+                        {"-1", NULL, CGROUP_LIMIT_NONE, 0, 0},
+                        {"-1\n", "garbage\n", CGROUP_LIMIT_NONE, 0, 0},
+                        {"0\n", "0\n", CGROUP_LIMIT_NONE, 0, 0},
+                        {"0\n", NULL, CGROUP_LIMIT_NONE, 0, 0},
+                        {"50000\n", "0\n", CGROUP_LIMIT_NONE, 0, 0},
+                        {"50000\n", NULL, CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {"50000\n", "", CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {"50000\n", "-100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {"-2\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {"", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {"max\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {"50000 100000\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0},
+                        {"99999999999999999999\n", "100000\n", CGROUP_LIMIT_UNKNOWN, 0, 0},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
@@ -83,7 +85,8 @@ Test(host_cgroup_parse, v1_quota_and_period_of_every_shape) {
                 cgroup_parse_quota(rows[i].quota, strlen(rows[i].quota), rows[i].period,
                                    rows[i].period ? strlen(rows[i].period) : 0, &limit);
                 cr_expect(limit.state == rows[i].state, "row %zu: %s", i, rows[i].quota);
-                cr_expect(limit.quota_ns == rows[i].quota_ns && limit.period_ns == rows[i].period_ns, "row %zu", i);
+                cr_expect(limit.quota_ns == rows[i].quota_ns && limit.period_ns == rows[i].period_ns,
+                          "row %zu", i);
         }
 }
 
@@ -92,8 +95,10 @@ static struct cgroup_cpu_stat unknown_stat(void) {
 }
 
 Test(host_cgroup_parse, cpu_stat_of_v2_is_in_microseconds) {
-        static const char text[] = "usage_usec 1000\nuser_usec 600\nsystem_usec 400\nnice_usec 0\ncore_sched.force_idle_usec 0\n"
-                                   "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\nnr_bursts 2\nburst_usec 5\n";
+        static const char text[] =
+                        "usage_usec 1000\nuser_usec 600\nsystem_usec 400\nnice_usec "
+                        "0\ncore_sched.force_idle_usec 0\n"
+                        "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\nnr_bursts 2\nburst_usec 5\n";
         struct cgroup_cpu_stat stat = unknown_stat();
 
         cgroup_parse_stat(text, sizeof(text) - 1, &stat);
@@ -105,7 +110,8 @@ Test(host_cgroup_parse, cpu_stat_of_v2_is_in_microseconds) {
 }
 
 Test(host_cgroup_parse, cpu_stat_of_v1_is_in_nanoseconds) {
-        static const char text[] = "nr_periods 7\nnr_throttled 3\nthrottled_time 250\nwait_sum 9\nnr_bursts 2\nburst_time 5";
+        static const char text[] = "nr_periods 7\nnr_throttled 3\nthrottled_time 250\nwait_sum 9\nnr_bursts "
+                                   "2\nburst_time 5";
         struct cgroup_cpu_stat stat = unknown_stat();
 
         cgroup_parse_stat(text, sizeof(text) - 1, &stat);
@@ -119,17 +125,17 @@ Test(host_cgroup_parse, a_bad_value_is_absent_and_the_other_keys_stay) {
                 const char *text;
                 size_t length;
         } rows[] = {
-                { TEXT("nr_throttled -3\nnr_periods 7\n") },
-                { TEXT("nr_throttled\nnr_periods 7\n") },
-                { TEXT("nr_throttled \nnr_periods 7\n") },
-                { TEXT("nr_throttled 3 4\nnr_periods 7\n") },
-                { TEXT("nr_throttled 99999999999999999999\nnr_periods 7\n") },
-                { TEXT("nr_throttled 0x3\nnr_periods 7\n") },
-                { TEXT("nr_throttledx 3\nnr_periods 7\n") },
-                { TEXT("xnr_throttled 3\nnr_periods 7\n") },
-                { TEXT(" nr_throttled 3\nnr_periods 7\n") },
-                { TEXT("\n\n\0\xff nr_throttled\nnr_periods 7\n") },
-                { TEXT("nr_periods 6\nnr_periods 7\n") },
+                        {TEXT("nr_throttled -3\nnr_periods 7\n")},
+                        {TEXT("nr_throttled\nnr_periods 7\n")},
+                        {TEXT("nr_throttled \nnr_periods 7\n")},
+                        {TEXT("nr_throttled 3 4\nnr_periods 7\n")},
+                        {TEXT("nr_throttled 99999999999999999999\nnr_periods 7\n")},
+                        {TEXT("nr_throttled 0x3\nnr_periods 7\n")},
+                        {TEXT("nr_throttledx 3\nnr_periods 7\n")},
+                        {TEXT("xnr_throttled 3\nnr_periods 7\n")},
+                        {TEXT(" nr_throttled 3\nnr_periods 7\n")},
+                        {TEXT("\n\n\0\xff nr_throttled\nnr_periods 7\n")},
+                        {TEXT("nr_periods 6\nnr_periods 7\n")},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
@@ -198,27 +204,28 @@ Test(host_cgroup_parse, membership_of_every_layout) {
                 enum cgroup_version version; /* UNKNOWN: -ENODATA */
                 const char *path, *usage;
         } rows[] = {
-                { TEXT("0::/\n"), CGROUP_V2, "/", NULL },
-                { TEXT("0::/a"), CGROUP_V2, "/a", NULL },
-                { TEXT("0::/../x\n"), CGROUP_V2, "/../x", NULL },
-                { TEXT("0::/a b:c::d\\012\n"), CGROUP_V2, "/a b:c::d\\012", NULL },
-                { TEXT("1:cpu:/g\n0::/x\n"), CGROUP_V1, "/g", NULL },
-                { TEXT("0::/x\n1:cpu:/g\n"), CGROUP_V1, "/g", NULL },
-                { TEXT("2:cpuacct:/a\n1:cpu:/g\n"), CGROUP_V1, "/g", "/a" },
-                { TEXT("4:cpu,cpuacct:/g\n"), CGROUP_V1, "/g", "/g" },
-                { TEXT("4:cpuacct,cpu:/g\n"), CGROUP_V1, "/g", "/g" },
-                { TEXT("4:cpuset,cpu,x:/g\n"), CGROUP_V1, "/g", NULL },
-                { TEXT("3:cpuset:/a\n2:cpuacct:/b\n1:name=cpu:/c\n0::/d\n"), CGROUP_V2, "/d", NULL },
-                { TEXT("0:cpu:/g\n0::/x\n"), CGROUP_V2, "/x", NULL },
-                { TEXT("junk\n:\n::\nx:cpu:/g\n1:cpu\n1:cpu:g\n1:cpu:\n\n0::/x\n"), CGROUP_V2, "/x", NULL },
-                { TEXT("1:cpu:/a\0b\n0::/x\n"), CGROUP_V2, "/x", NULL },
-                { TEXT("3:cpuset:/a\n"), CGROUP_VERSION_UNKNOWN, NULL, NULL },
-                { TEXT(""), CGROUP_VERSION_UNKNOWN, NULL, NULL },
-                { TEXT("0:"), CGROUP_VERSION_UNKNOWN, NULL, NULL },
+                        {TEXT("0::/\n"), CGROUP_V2, "/", NULL},
+                        {TEXT("0::/a"), CGROUP_V2, "/a", NULL},
+                        {TEXT("0::/../x\n"), CGROUP_V2, "/../x", NULL},
+                        {TEXT("0::/a b:c::d\\012\n"), CGROUP_V2, "/a b:c::d\\012", NULL},
+                        {TEXT("1:cpu:/g\n0::/x\n"), CGROUP_V1, "/g", NULL},
+                        {TEXT("0::/x\n1:cpu:/g\n"), CGROUP_V1, "/g", NULL},
+                        {TEXT("2:cpuacct:/a\n1:cpu:/g\n"), CGROUP_V1, "/g", "/a"},
+                        {TEXT("4:cpu,cpuacct:/g\n"), CGROUP_V1, "/g", "/g"},
+                        {TEXT("4:cpuacct,cpu:/g\n"), CGROUP_V1, "/g", "/g"},
+                        {TEXT("4:cpuset,cpu,x:/g\n"), CGROUP_V1, "/g", NULL},
+                        {TEXT("3:cpuset:/a\n2:cpuacct:/b\n1:name=cpu:/c\n0::/d\n"), CGROUP_V2, "/d", NULL},
+                        {TEXT("0:cpu:/g\n0::/x\n"), CGROUP_V2, "/x", NULL},
+                        {TEXT("junk\n:\n::\nx:cpu:/g\n1:cpu\n1:cpu:g\n1:cpu:\n\n0::/x\n"), CGROUP_V2, "/x",
+                         NULL},
+                        {TEXT("1:cpu:/a\0b\n0::/x\n"), CGROUP_V2, "/x", NULL},
+                        {TEXT("3:cpuset:/a\n"), CGROUP_VERSION_UNKNOWN, NULL, NULL},
+                        {TEXT(""), CGROUP_VERSION_UNKNOWN, NULL, NULL},
+                        {TEXT("0:"), CGROUP_VERSION_UNKNOWN, NULL, NULL},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
-                struct cgroup_membership membership = { 0 };
+                struct cgroup_membership membership = {0};
                 int r = cgroup_parse_membership(rows[i].text, rows[i].length, &membership);
 
                 if (rows[i].version == CGROUP_VERSION_UNKNOWN) {
@@ -240,19 +247,19 @@ Test(host_cgroup_parse, membership_of_every_layout) {
 }
 
 Test(host_cgroup_parse, mounts_that_count_and_lines_that_do_not) {
-        static const char text[] =
-                        "31 23 0:28 /deep/er /mnt/b rw - cgroup2 none rw\n"
-                        "32 23 0:29 / /a\\040b\\011c\\012d\\134e rw shared:1 master:2 - cgroup x rw,cpuacct,cpu\n"
-                        "33 23 0:30 /s /mnt/set rw - cgroup x rw,cpuset\n"
-                        "34 23 0:31 net:[4026531840] /mnt/n rw - cgroup x rw,cpu\n"
-                        "35 23 0:31 / relative rw - cgroup x rw,cpu\n"
-                        "36 23 031 / /mnt/device rw - cgroup x rw,cpu\n"
-                        "37 23 0:31 / /mnt/nodash rw shared:1 cgroup x rw,cpu\n"
-                        "38 23 0:31 / /mnt/type rw - cgroup3 x rw,cpu\n"
-                        "39 23 0:31 / /mnt/short - cgroup\n"
-                        "40 23 0:31 / /mnt/cpu rw - tmpfs - cgroup rw,cpu\n"
-                        " - cgroup\n"
-                        "41 23 0:32 /s\\999\\04 /mnt/odd rw - cgroup x rw,name=cpu";
+        static const char text[] = "31 23 0:28 /deep/er /mnt/b rw - cgroup2 none rw\n"
+                                   "32 23 0:29 / /a\\040b\\011c\\012d\\134e rw shared:1 master:2 - cgroup x "
+                                   "rw,cpuacct,cpu\n"
+                                   "33 23 0:30 /s /mnt/set rw - cgroup x rw,cpuset\n"
+                                   "34 23 0:31 net:[4026531840] /mnt/n rw - cgroup x rw,cpu\n"
+                                   "35 23 0:31 / relative rw - cgroup x rw,cpu\n"
+                                   "36 23 031 / /mnt/device rw - cgroup x rw,cpu\n"
+                                   "37 23 0:31 / /mnt/nodash rw shared:1 cgroup x rw,cpu\n"
+                                   "38 23 0:31 / /mnt/type rw - cgroup3 x rw,cpu\n"
+                                   "39 23 0:31 / /mnt/short - cgroup\n"
+                                   "40 23 0:31 / /mnt/cpu rw - tmpfs - cgroup rw,cpu\n"
+                                   " - cgroup\n"
+                                   "41 23 0:32 /s\\999\\04 /mnt/odd rw - cgroup x rw,name=cpu";
         cleanup_arena struct arena *arena = arena_new(1 << 20);
         struct cgroup_mount *mounts;
         size_t count;
@@ -279,8 +286,10 @@ Test(host_cgroup_parse, more_mounts_than_are_kept_leave_the_most_telling_ones) {
         cr_assert(arena && text);
         for (unsigned i = 0; i < 1000; i++)
                 length += (size_t) snprintf(text + length, (1 << 20) - length,
-                                            "31 23 0:28 /root%0*u /mnt/%u rw - cgroup2 x rw\n", 1000 - (int) i, i, i);
-        length += (size_t) snprintf(text + length, (1 << 20) - length, "31 23 0:28 / /mnt rw - cgroup2 x rw\n");
+                                            "31 23 0:28 /root%0*u /mnt/%u rw - cgroup2 x rw\n",
+                                            1000 - (int) i, i, i);
+        length += (size_t) snprintf(text + length, (1 << 20) - length,
+                                    "31 23 0:28 / /mnt rw - cgroup2 x rw\n");
         cr_assert(cgroup_parse_mounts(text, length, arena, &mounts, &count) == 0);
         cr_expect(count == CGROUP_MOUNTS_MAX);
         cr_expect_str_eq(mounts[0].root, "/");
@@ -291,22 +300,12 @@ Test(host_cgroup_parse, a_path_is_below_another_at_a_component) {
         static const struct {
                 const char *path, *top, *rest; /* NULL: not below */
         } rows[] = {
-                { "/", "/", "" },
-                { "/a", "/", "/a" },
-                { "/a", "/a", "" },
-                { "/a/b", "/a", "/b" },
-                { "/ab", "/a", NULL },
-                { "/b", "/a", NULL },
-                { "/", "/a", NULL },
-                { "/../x", "/", NULL },
-                { "/..", "/", NULL },
-                { "/../x", "/..", "/x" },
-                { "/../x", "/../x", "" },
-                { "/../../x", "/..", NULL },
-                { "/../x", "/../y", NULL },
-                { "/a/../b", "/a", NULL },
-                { "/a/..b/c..", "/a", "/..b/c.." },
-                { "/...", "/", "/..." },
+                        {"/", "/", ""},           {"/a", "/", "/a"},       {"/a", "/a", ""},
+                        {"/a/b", "/a", "/b"},     {"/ab", "/a", NULL},     {"/b", "/a", NULL},
+                        {"/", "/a", NULL},        {"/../x", "/", NULL},    {"/..", "/", NULL},
+                        {"/../x", "/..", "/x"},   {"/../x", "/../x", ""},  {"/../../x", "/..", NULL},
+                        {"/../x", "/../y", NULL}, {"/a/../b", "/a", NULL}, {"/a/..b/c..", "/a", "/..b/c.."},
+                        {"/...", "/", "/..."},
         };
 
         for (size_t i = 0; i < ELEMENTS(rows); i++) {

@@ -48,14 +48,15 @@ static inline void fixture_open(struct fixture *fixture, const char *directory) 
 }
 
 /* tests/fixtures/@name; the tests run in the project's folder. */
-#define FIXTURE(variable, name)                                 \
-        cleanup_fixture struct fixture variable = { 0 };        \
+#define FIXTURE(variable, name)                                                                             \
+        cleanup_fixture struct fixture variable = {0};                                                      \
         fixture_open(&variable, "tests/fixtures/" name)
 
 static inline void fixture_make(struct fixture *fixture) {
         const char *tmp = getenv("TMPDIR");
 
-        (void) snprintf(fixture->directory, sizeof(fixture->directory), "%s/throttlescope.XXXXXX", tmp ? tmp : "/tmp");
+        (void) snprintf(fixture->directory, sizeof(fixture->directory), "%s/throttlescope.XXXXXX",
+                        tmp ? tmp : "/tmp");
         cr_assert(mkdtemp(fixture->directory));
         fixture_open(fixture, fixture->directory);
 }
@@ -74,15 +75,16 @@ static inline const char *fixture_path(const struct fixture *fixture, const char
         return path;
 }
 
-static inline void fixture_write_n(const struct fixture *fixture, const char *name, const char *data, size_t length) {
+static inline void fixture_write_n(const struct fixture *fixture, const char *name, const char *data,
+                                   size_t length) {
         cleanup_file FILE *file = fopen(fixture_path(fixture, name), "we");
 
         cr_assert(file, "%s", name);
         cr_assert(fwrite(data, 1, length, file) == length);
 }
 
-__attribute__((format(printf, 3, 4))) static inline void fixture_write(const struct fixture *fixture, const char *name,
-                                                                       const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static inline void
+fixture_write(const struct fixture *fixture, const char *name, const char *format, ...) {
         char text[4096];
         va_list arguments;
         int n;

@@ -33,11 +33,10 @@ static void link_in(const struct fixture *fixture, const char *target, const cha
 }
 
 /* Every way of opening must hold, also where a container runtime's filter refuses openat2(). */
-#define BOTH_WAYS(fixture) \
-        for (unsigned way_ = 0; way_ < 2; way_++, (fixture).root->has_openat2 = false)
+#define BOTH_WAYS(fixture) for (unsigned way_ = 0; way_ < 2; way_++, (fixture).root->has_openat2 = false)
 
 Test(host_root, paths_are_taken_below_the_folder) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
 
         fixture_make(&fixture);
         fixture_write(&fixture, "etc/passwd", "inside");
@@ -55,7 +54,7 @@ Test(host_root, paths_are_taken_below_the_folder) {
 }
 
 Test(host_root, links_do_not_lead_out_of_the_folder) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
 
         fixture_make(&fixture);
         fixture_write(&fixture, "etc/hosts", "inside");
@@ -77,7 +76,7 @@ Test(host_root, links_do_not_lead_out_of_the_folder) {
 }
 
 Test(host_root, only_regular_files_are_opened) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         struct root_dir dir;
         char buffer[16];
 
@@ -96,12 +95,14 @@ Test(host_root, only_regular_files_are_opened) {
 }
 
 Test(host_root, a_file_is_read_up_to_its_maximum) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         static char data[20000];
 
         fixture_make(&fixture);
         memset(data, 'x', sizeof(data));
-        for (size_t size = 0; size <= sizeof(data); size = size < 4090 ? 4090 : size < 4100 ? size + 1 : size + 15900) {
+        for (size_t size = 0; size <= sizeof(data); size = size < 4090   ? 4090
+                                                           : size < 4100 ? size + 1
+                                                                         : size + 15900) {
                 cleanup_free char *read = NULL;
                 char *untouched = NULL;
                 size_t length;
@@ -110,12 +111,13 @@ Test(host_root, a_file_is_read_up_to_its_maximum) {
                 cr_assert(root_read(fixture.root, "/file", size, &read, &length) == 0, "%zu", size);
                 cr_expect(length == size && memcmp(read, data, size) == 0 && read[size] == '\0');
                 if (size > 0)
-                        cr_expect(root_read(fixture.root, "/file", size - 1, &untouched, NULL) == -EFBIG, "%zu", size);
+                        cr_expect(root_read(fixture.root, "/file", size - 1, &untouched, NULL) == -EFBIG,
+                                  "%zu", size);
         }
 }
 
 Test(host_root, a_listing_is_sorted_and_without_dots) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         char **names = NULL;
 
         fixture_make(&fixture);
@@ -136,7 +138,7 @@ Test(host_root, a_listing_is_sorted_and_without_dots) {
 }
 
 Test(host_root, a_folder_that_is_not_there_is_said) {
-        struct why why = { 0 };
+        struct why why = {0};
         struct root *root;
 
         cr_expect(root_open("/nonexistent/folder", &root, &why) == -ENOENT);
@@ -148,7 +150,7 @@ Test(host_root, a_folder_that_is_not_there_is_said) {
 /* --- this machine --- */
 
 Test(host_root, this_machines_files_are_read_to_their_end) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         cleanup_free char *text = NULL, *target = NULL, *untouched = NULL;
         char expected[32];
         uint64_t inode, device;
@@ -171,7 +173,7 @@ Test(host_root, this_machines_files_are_read_to_their_end) {
 }
 
 Test(host_root, a_process_root_is_followed_and_its_program_read) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         cleanup_free char *through = NULL, *direct = NULL, *program = NULL;
         char path[64];
         char **names;
@@ -202,7 +204,7 @@ static pid_t start_in(const char *directory) {
 }
 
 Test(host_root, a_containers_links_lead_nowhere_but_into_the_container) {
-        cleanup_fixture struct fixture fixture = { 0 }, container = { 0 };
+        cleanup_fixture struct fixture fixture = {0}, container = {0};
         char path[64], buffer[64];
         struct root_dir dir;
         int status;
@@ -261,7 +263,7 @@ static void make_source(struct fixture *fixture) {
 }
 
 Test(host_root, what_is_captured_replays_the_same) {
-        cleanup_fixture struct fixture fixture = { 0 }, copy = { 0 };
+        cleanup_fixture struct fixture fixture = {0}, copy = {0};
         uint64_t inode, device, replayed_inode, replayed_device;
         char *data = NULL, *target = NULL;
         char **names = NULL;
@@ -303,7 +305,7 @@ Test(host_root, what_is_captured_replays_the_same) {
 }
 
 Test(host_root, an_environment_is_not_captured_but_what_its_reader_keeps) {
-        cleanup_fixture struct fixture fixture = { 0 }, copy = { 0 };
+        cleanup_fixture struct fixture fixture = {0}, copy = {0};
 
         make_source(&fixture);
         fixture_make(&copy);
@@ -316,7 +318,7 @@ Test(host_root, an_environment_is_not_captured_but_what_its_reader_keeps) {
 }
 
 Test(host_root, the_last_reading_of_a_path_is_the_one_that_replays) {
-        cleanup_fixture struct fixture fixture = { 0 }, copy = { 0 };
+        cleanup_fixture struct fixture fixture = {0}, copy = {0};
 
         fixture_make(&fixture);
         fixture_make(&copy);
@@ -338,7 +340,7 @@ Test(host_root, the_last_reading_of_a_path_is_the_one_that_replays) {
 }
 
 Test(host_root, captured_links_of_the_kernel_replay_beside_their_files) {
-        cleanup_fixture struct fixture fixture = { 0 }, copy = { 0 };
+        cleanup_fixture struct fixture fixture = {0}, copy = {0};
         cleanup_free char *target = NULL, *replayed = NULL, *program = NULL, *copied = NULL;
         uint64_t inode, device, replayed_inode, replayed_device;
         size_t length, copied_length;
@@ -359,7 +361,7 @@ Test(host_root, captured_links_of_the_kernel_replay_beside_their_files) {
 }
 
 Test(host_root, what_can_not_be_saved_is_counted_and_still_read) {
-        cleanup_fixture struct fixture fixture = { 0 }, copy = { 0 };
+        cleanup_fixture struct fixture fixture = {0}, copy = {0};
 
         fixture_make(&fixture);
         fixture_write(&fixture, "a/b", "read");
@@ -373,7 +375,7 @@ Test(host_root, what_can_not_be_saved_is_counted_and_still_read) {
 }
 
 Test(host_root, a_folder_made_by_hand_hides_its_sidecars) {
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         char **names = NULL;
         uint64_t inode, device;
 
@@ -394,7 +396,7 @@ Test(host_root, a_folder_made_by_hand_hides_its_sidecars) {
 
 Test(host_root, a_folders_own_listing_cannot_name_a_way_out) {
         static const char list[] = "1 ../evil\n2 ..\n3 .\n4 a/b/\n5 \n6\nx y\n7 ok\n8 d/\n9 sl\\134ash\n";
-        cleanup_fixture struct fixture fixture = { 0 };
+        cleanup_fixture struct fixture fixture = {0};
         char **names = NULL;
 
         fixture_make(&fixture);
@@ -408,8 +410,8 @@ Test(host_root, a_folders_own_listing_cannot_name_a_way_out) {
 }
 
 Test(host_root, malformed_sidecars_say_nothing) {
-        static const char notes[][24] = { "", "0\n", "-13\n", "99999\n", "13 13\n", "x" };
-        cleanup_fixture struct fixture fixture = { 0 };
+        static const char notes[][24] = {"", "0\n", "-13\n", "99999\n", "13 13\n", "x"};
+        cleanup_fixture struct fixture fixture = {0};
         uint64_t inode, device;
 
         fixture_make(&fixture);

@@ -147,6 +147,30 @@ Test(judge_files, counters_of_the_group_alone_give_a_verdict) {
         court_close(&court);
 }
 
+/* On cgroup v1 an empty group shows no usage. 500m of 10 s is 5 s that it can have used at most: 5 % of the rest is 264 ms. */
+Test(judge_files, unknown_usage_is_taken_for_all_that_the_limit_grants) {
+        static const struct {
+                uint64_t throttled_ms;
+                enum verdict verdict;
+                enum severity severity;
+        } rows[] = {
+                        {0, VERDICT_FINE, SEVERITY_NONE},       {50, VERDICT_FINE, SEVERITY_INFO},
+                        {51, VERDICT_QUOTA, SEVERITY_INFO},     {263, VERDICT_QUOTA, SEVERITY_INFO},
+                        {264, VERDICT_QUOTA, SEVERITY_WARNING},
+        };
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                struct court court;
+                court_open(&court, 10000);
+                court_files(&court, 0, 0);
+                court.facts.threads_count = 0;
+                court_limit(&court, LIMIT_CONTAINER, "/app", 500, 500);
+                court.facts.runqueue_throttled_ns = rows[i].throttled_ms * MS;
+                cr_assert_eq(court_judge(&court)->verdict, rows[i].verdict, "row %zu", i);
+                cr_assert_eq(court.judgement.severity, rows[i].severity, "row %zu", i);
+                court_close(&court);
+        }
+}
+
 Test(judge_files, a_kernel_without_schedstat_has_group_counters_only) {
         struct court court;
         court_open(&court, 10000);

@@ -71,7 +71,7 @@ Test(judge_rule_ancestor_throttled, hidden_above_the_namespace_there_is_only_whe
         cr_assert_eq(court_evidence(finding, "limit_millicpus"), ABSENT);
         cr_assert_eq(court_evidence(finding, "periods_throttled"), ABSENT, "those are the container's own");
         cr_assert_eq(finding->fixes_count, 1);
-        cr_assert_str_eq(finding->fixes[0].value, "");
+        cr_assert_eq(finding->fixes[0].value, NULL);
         cr_assert_str_eq(finding->fixes[0].who, "platform");
         court_close(&court);
 }

@@ -303,6 +303,7 @@ Test(files, counts_threads_beyond_its_room) {
         for (int i = 0; i < 8; i++)
                 host_thread(&host, 2000, 2002 + i, "more", 600, 1, 1, 1);
         host_process(&host, 2000, "app", 1000, 10, 500, GROUP_A);
+        host_thread(&host, 2000, 2000, "app", 500, 1000000, 50000, 10);
         struct probe *probe =
                         open_probe(&host, (struct target_request){.scope = TARGET_PID, .pid = 2000}, 4);
         struct snapshot *s = tick(probe, 0);

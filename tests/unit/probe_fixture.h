@@ -87,6 +87,9 @@ static inline void host_group(const struct host *host, const char *path, unsigne
 #undef GROUP_FILE
 }
 
+/* What the stat files of the threads say that are written from now on. */
+static unsigned host_threads = 1;
+
 static inline void host_thread(const struct host *host, int pid, int tid, const char *name, unsigned start,
                                uint64_t run_ns, uint64_t delay_ns, uint64_t slices) {
         char file[256];
@@ -94,9 +97,9 @@ static inline void host_thread(const struct host *host, int pid, int tid, const 
 #define THREAD_FILE(name) (snprintf(file, sizeof(file), "/proc/%d/task/%d/%s", pid, tid, name), file)
         host_write(host, THREAD_FILE("comm"), "%s\n", name);
         host_write(host, THREAD_FILE("stat"),
-                   "%d (%s) S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
+                   "%d (%s) S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 %u 0 %u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
                    "17 0 0 0 0 0 0\n",
-                   tid, name, start);
+                   tid, name, host_threads, start);
         host_write(host, THREAD_FILE("status"),
                    "Name:\t%s\nTgid:\t%d\nPid:\t%d\nUid:\t0\t0\t0\t0\nNSpid:\t%d\t%d\n", name, pid, tid, tid,
                    tid - 1000);
@@ -110,6 +113,7 @@ static inline void host_process(const struct host *host, int pid, const char *na
                                 unsigned threads, unsigned start, const char *group) {
         char file[256];
 
+        host_threads = threads;
 #define PROCESS_FILE(name) (snprintf(file, sizeof(file), "/proc/%d/%s", pid, name), file)
         host_write(host, PROCESS_FILE("comm"), "%s\n", name);
         host_write(host, PROCESS_FILE("cmdline"), "%s%c-x%c", name, 0, 0);

@@ -168,7 +168,7 @@ static int run_case(struct ctx *c) {
 int main(int argc, char **argv) {
         static struct ctx c = {.run_ns = 5 * NS_PER_SEC};
         const char *root_dir = "";
-        char name[64];
+        static char name[64];
 
         if (argc < 2 || strcmp(argv[1], "--help") == 0) {
                 usage(argc < 2 ? stderr : stdout);

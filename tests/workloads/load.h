@@ -70,6 +70,7 @@ struct slot {
         char name[16];
         int cpu;           /* -1: not pinned */
         int fifo;          /* SCHED_FIFO priority, 0: an ordinary thread */
+        bool born;         /* made while the others already work */
         bool no_own_clock; /* only the kernel's figures hold for this thread */
         uint64_t arg[4];
 

@@ -122,18 +122,17 @@ static int slot_prepare(struct slot *s) {
 
 static void *worker_main(void *arg) {
         struct slot *s = arg;
-        uint64_t born_ns = s->go_ns;
 
         s->error = slot_prepare(s);
         if (s->error < 0) {
                 slot_tell(s, SLOT_PARKED);
                 return NULL;
         }
-        if (born_ns == 0) {
+        if (!s->born) {
                 slot_tell(s, SLOT_READY);
                 wait_for(&s->shared->go);
         }
-        slot_begin(s, born_ns ? born_ns : s->shared->go_ns);
+        slot_begin(s, s->born ? 0 : s->shared->go_ns);
         atomic_store(&s->state, SLOT_RUNNING);
         s->work(s);
         slot_end(s);
@@ -150,9 +149,7 @@ static int team_spawn_threads(struct team *t, struct slot *slots, pthread_t *thr
         pthread_attr_init(&attr);
         pthread_attr_setstacksize(&attr, 128 * 1024);
         for (unsigned i = 1; i < t->count && r == 0; i++) {
-                /* Born while the others already work: its wall time begins here. */
-                if (atomic_load(&slots[i].shared->go))
-                        slots[i].go_ns = now_ns();
+                slots[i].born = atomic_load(&slots[i].shared->go) != 0;
                 r = pthread_create(&threads[i], &attr, worker_main, &slots[i]);
         }
         pthread_attr_destroy(&attr);

@@ -93,11 +93,33 @@ bool slot_running(const struct slot *s) {
         return now_ns() < atomic_load_explicit(&s->shared->deadline_ns, memory_order_relaxed);
 }
 
+/* Now, and the delay up to now. Reading the CPU clock makes the kernel charge the quota, and so may itself stall the
+ * thread: it comes first, so that this stall is still seen. The delay is read before and after the clock, so that both
+ * are of one moment. */
+static uint64_t now_and_delay_ns(uint64_t *ret_delay_ns) {
+        struct schedstat before = {}, after = {};
+        uint64_t now;
+        unsigned tries = 0;
+
+        thread_cpu_ns();
+        do {
+                schedstat_read_own(&before);
+                now = now_ns();
+                schedstat_read_own(&after);
+        } while (after.delay_ns != before.delay_ns && ++tries < 10);
+        *ret_delay_ns = before.delay_ns;
+        return now;
+}
+
+/* go_ns 0: born while the others already work. Who made it may have been stalled half way, so that only the kernel
+ * knows when it was born: its delay and its CPU time before this moment. */
 void slot_begin(struct slot *s, uint64_t go_ns) {
-        s->go_ns = go_ns;
-        s->first_ns = now_ns();
-        s->cpu_base_ns = thread_cpu_ns();
-        s->now = (struct tally){.at_ns = go_ns};
+        uint64_t delay = 0;
+
+        s->first_ns = go_ns == 0 ? now_and_delay_ns(&delay) : now_ns();
+        s->cpu_base_ns = go_ns == 0 ? 0 : thread_cpu_ns();
+        s->go_ns = go_ns == 0 ? s->first_ns - delay - thread_cpu_ns() : go_ns;
+        s->now = (struct tally){.at_ns = s->go_ns};
         slot_publish(s);
 }
 
@@ -197,21 +219,10 @@ void slot_wait_change(struct slot *s, _Atomic uint32_t *word, uint32_t old, cons
         slot_leave_sleep(s, from, atomic_load(word) == old ? deadline : atomic_load(stamp));
 }
 
-/* Reading the CPU clock makes the kernel charge the quota, and so may itself stall the thread: it comes first,
- * so that this stall is still seen. The delay is read before and after the clock, so that both are of one moment. */
 void slot_end(struct slot *s) {
-        struct schedstat before = {}, after = {};
-        uint64_t now, last;
-        unsigned tries = 0;
+        uint64_t now = now_and_delay_ns(&s->own_delay_ns);
+        uint64_t last = atomic_load_explicit(&s->last_ns, memory_order_relaxed);
 
-        thread_cpu_ns();
-        do {
-                schedstat_read_own(&before);
-                now = now_ns();
-                schedstat_read_own(&after);
-        } while (after.delay_ns != before.delay_ns && ++tries < 10);
-        s->own_delay_ns = before.delay_ns;
-        last = atomic_load_explicit(&s->last_ns, memory_order_relaxed);
         if (now - last > GAP_NS)
                 slot_add_gap(s, last, now);
         slot_advance(s, now);
