@@ -236,8 +236,8 @@ int bpf_load(struct bpf_backend *backend, enum probe_method method, uint64_t tar
         if (!facts.bandwidth)
                 return why_set(why, -EOPNOTSUPP, "this kernel has no CPU quotas (CONFIG_CFS_BANDWIDTH)");
         if (method == PROBE_HOOKS) {
-                first = &plans[PLAN_FENTRY];
-                if (!facts.clocks)
+                first = &plans[backend->options.force_kprobes ? PLAN_KPROBE : PLAN_FENTRY];
+                if (!facts.clocks && !backend->options.force_kprobes)
                         second = &plans[PLAN_KPROBE];
         } else {
                 first = facts.clocks ? &plans[PLAN_SELF] : &plans[PLAN_PELT];

@@ -38,10 +38,10 @@ static int list_containers(struct files_tick *tick, struct target_container **re
         int r = -ENOENT;
 
         if (request->scope != TARGET_PID)
-                return target_list(tick->root, request, arena, ret_list, ret_count, ret_cut, why);
+                return target_list_groups(tick->root, request, arena, ret_list, ret_count, ret_cut, why);
 
         if (same_process(tick->root, request->pid, &backend->pinned_start, tick->scratch))
-                r = target_list(tick->root, request, arena, ret_list, ret_count, ret_cut, why);
+                r = target_list_groups(tick->root, request, arena, ret_list, ret_count, ret_cut, why);
         else
                 (void) why_set(why, r, "there is no process %d any more", (int) request->pid);
         if (r == 0) {
@@ -61,7 +61,7 @@ static int list_containers(struct files_tick *tick, struct target_container **re
                 return r;
 
         struct target_request group = {.scope = TARGET_CGROUP, .cgroup = backend->pinned};
-        return target_list(tick->root, &group, arena, ret_list, ret_count, ret_cut, why);
+        return target_list_groups(tick->root, &group, arena, ret_list, ret_count, ret_cut, why);
 }
 
 static int read_containers(struct files_tick *tick, struct why *why) {

@@ -15,6 +15,7 @@ struct known_thread {
         uint64_t run_ns, delay_ns, slices;                /* as last read */
         uint64_t first_ns, seen_ns;
         uint32_t reads; /* how many ticks have seen it */
+        bool is_nested; /* its process is in a PID namespace below ours */
         char name[PROC_NAME_MAX], process[PROC_NAME_MAX];
 };
 

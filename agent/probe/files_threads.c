@@ -51,6 +51,17 @@ static bool is_known_well(const struct known_thread *thread) {
         return thread->reads > 1 && (thread->reads + (uint32_t) thread->tid) % 8 != 0;
 }
 
+/* The process as its main thread remembers it, NULL: not known well. */
+static const struct known_thread *known_process(const struct files_backend *backend, pid_t pid) {
+        size_t i = known_position(backend->threads, backend->threads_count, pid, pid);
+
+        return i < backend->threads_count && backend->threads[i].pid == pid &&
+                                               backend->threads[i].tid == pid &&
+                                               is_known_well(&backend->threads[i])
+                               ? &backend->threads[i]
+                               : NULL;
+}
+
 /* What is known well of the threads of @pid. */
 static int known_of_process(const struct files_backend *backend, pid_t pid, struct arena *arena,
                             struct proc_thread **ret_threads, size_t *ret_count) {
@@ -113,6 +124,7 @@ static void add_thread(struct files_tick *tick, const struct proc_process *proce
                         .tid = read->tid,
                         .pid = process->pid,
                         .container_pid = process->container_pid,
+                        .is_nested = process->pid_depth > 1,
                         .start_ticks = read->start_ticks,
                         .container = container,
                         .run_ns = read->run_ns,
@@ -138,27 +150,57 @@ static void add_thread(struct files_tick *tick, const struct proc_process *proce
         thread->reads = before->reads + 1;
 }
 
+/* Is the main thread among @threads the one that @known remembers? Else another process got the number. */
+static bool is_same_process(const struct known_thread *known, const struct proc_thread *threads,
+                            size_t count) {
+        for (size_t i = 0; i < count; i++)
+                if (threads[i].tid == known->tid)
+                        return threads[i].start_ticks == known->start_ticks;
+        return false;
+}
+
+/* Of a process that is known well nothing is read but its threads. */
+static int read_process_and_threads(struct files_tick *tick, pid_t pid, struct arena *arena, size_t room,
+                                    struct proc_process *ret_process, struct proc_thread **ret_threads,
+                                    size_t *ret_count, bool *ret_cut) {
+        const struct known_thread *known = known_process(tick->backend, pid);
+        struct proc_thread *before = NULL;
+        size_t before_count = 0;
+
+        int r = known_of_process(tick->backend, pid, arena, &before, &before_count);
+        if (r == 0)
+                r = proc_threads_again(tick->root, pid, before, before_count, room, arena, ret_threads,
+                                       ret_count, ret_cut);
+        if (r < 0)
+                return r;
+        if (!known || *ret_cut || !is_same_process(known, *ret_threads, *ret_count))
+                return proc_process(tick->root, pid, arena, ret_process);
+        *ret_process = (struct proc_process){
+                        .pid = pid,
+                        .container_pid = known->container_pid,
+                        .pid_depth = known->is_nested ? 2 : 1,
+        };
+        memcpy(ret_process->name, known->process, sizeof(ret_process->name));
+        return 0;
+}
+
 static int read_process(struct files_tick *tick, struct files_claim *claim) {
         struct files_backend *backend = tick->backend;
         uint64_t container = tick->snapshot->containers[claim->container].id;
-        size_t room = tick->threads_max - tick->threads_count, count = 0, known_count = 0;
+        size_t room = tick->threads_max - tick->threads_count, count = 0;
         cleanup_arena struct arena *arena = arena_new(FILES_SCRATCH_MAX);
-        struct proc_process process;
-        struct proc_thread *threads = NULL, *known = NULL;
+        struct proc_process process = {.threads = 0};
+        struct proc_thread *threads = NULL;
         bool cut = false;
 
         if (!arena)
                 return -ENOMEM;
-        int r = proc_process(tick->root, claim->pid, arena, &process);
-        if (r == 0 && room == 0) {
-                backend->lost[LOST_THREADS_READ] += process.threads > 0 ? process.threads : 1;
+        if (room == 0) {
+                if (proc_process(tick->root, claim->pid, arena, &process) == 0)
+                        backend->lost[LOST_THREADS_READ] += process.threads > 0 ? process.threads : 1;
                 return 0;
         }
-        if (r == 0)
-                r = known_of_process(backend, claim->pid, arena, &known, &known_count);
-        if (r == 0)
-                r = proc_threads_again(tick->root, claim->pid, known, known_count, room, arena, &threads,
-                                       &count, &cut);
+        int r = read_process_and_threads(tick, claim->pid, arena, room, &process, &threads, &count, &cut);
         if (r == -ENOENT) {
                 /* It ended meanwhile: so did its threads. */
                 claim->complete = true;

@@ -14,6 +14,7 @@ struct probe_options {
         enum probe_method method;      /* PROBE_METHOD_COUNT: the best that works */
         uint64_t warn_stall_ns;        /* bursts are counted against it in the kernel */
         size_t threads_max;            /* room of the thread table; 0: default for the scope */
+        bool force_kprobes;            /* tests: with PROBE_HOOKS, kprobes also where fentry works */
         uint32_t lose_switches;        /* tests: overlook every n-th switch, as a kernel sometimes does; 0: none */
         const char *capture;           /* directory to save every tick to, NULL: none */
 };

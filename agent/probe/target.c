@@ -21,6 +21,7 @@ struct listing {
         unsigned *tried; /* processes asked for a container's chain so far */
         size_t count, room, tried_room;
         bool cut;
+        bool without_pids; /* the caller reads all of them anyway */
 };
 
 /* ---- one group ---- */
@@ -246,11 +247,13 @@ static int list_path(struct listing *listing, const char *path, struct why *why)
                 container.path = container.chain.levels[0].path;
                 container.id = container.chain.levels[0].id;
         }
-        r = cgroup_pids(listing->root, &container.chain, true, 1, listing->arena, &pids, &count);
-        if (r == -ENOMEM)
-                return r;
-        if (r >= 0 && count > 0)
-                container.a_pid = pids[0];
+        if (!listing->without_pids) {
+                r = cgroup_pids(listing->root, &container.chain, true, 1, listing->arena, &pids, &count);
+                if (r == -ENOMEM)
+                        return r;
+                if (r >= 0 && count > 0)
+                        container.a_pid = pids[0];
+        }
         return listing_add(listing, &container);
 }
 
@@ -374,27 +377,26 @@ static int list_node(struct listing *listing, struct why *why) {
         return listing->count == 0 ? error : 0;
 }
 
-int target_list(struct root *root, const struct target_request *request, struct arena *arena,
-                struct target_container **ret_containers, size_t *ret_count, bool *ret_cut,
-                struct why *why) {
-        struct listing listing = {.root = root, .arena = arena};
+static int list_all(struct listing *listing, const struct target_request *request,
+                    struct target_container **ret_containers, size_t *ret_count, bool *ret_cut,
+                    struct why *why) {
         int r = -EINVAL;
 
         switch (request->scope) {
         case TARGET_SELF:
-                r = list_pid(&listing, 0, why);
+                r = list_pid(listing, 0, why);
                 break;
         case TARGET_POD:
-                r = list_pod(&listing, why);
+                r = list_pod(listing, why);
                 break;
         case TARGET_NODE:
-                r = list_node(&listing, why);
+                r = list_node(listing, why);
                 break;
         case TARGET_PID:
-                r = list_pid(&listing, request->pid, why);
+                r = list_pid(listing, request->pid, why);
                 break;
         case TARGET_CGROUP:
-                r = list_path(&listing, request->cgroup, why);
+                r = list_path(listing, request->cgroup, why);
                 break;
         case TARGET_SCOPE_COUNT:
                 return why_set(why, -EINVAL, "no such scope");
@@ -403,8 +405,24 @@ int target_list(struct root *root, const struct target_request *request, struct 
                 return why_set(why, r, "out of memory while listing containers");
         if (r < 0)
                 return r;
-        *ret_containers = listing.containers;
-        *ret_count = listing.count;
-        *ret_cut = listing.cut;
+        *ret_containers = listing->containers;
+        *ret_count = listing->count;
+        *ret_cut = listing->cut;
         return 0;
+}
+
+int target_list(struct root *root, const struct target_request *request, struct arena *arena,
+                struct target_container **ret_containers, size_t *ret_count, bool *ret_cut,
+                struct why *why) {
+        struct listing listing = {.root = root, .arena = arena};
+
+        return list_all(&listing, request, ret_containers, ret_count, ret_cut, why);
+}
+
+int target_list_groups(struct root *root, const struct target_request *request, struct arena *arena,
+                       struct target_container **ret_containers, size_t *ret_count, bool *ret_cut,
+                       struct why *why) {
+        struct listing listing = {.root = root, .arena = arena, .without_pids = true};
+
+        return list_all(&listing, request, ret_containers, ret_count, ret_cut, why);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * truth [--load PROGRAM] [--seconds S] [--method M] [--only CASE] [--few] [--virtual] [--list]
+ * All methods that the machine allows look at the same runs of the workloads.
+ *
+ * truth [--load PROGRAM] [--seconds S] [--method hooks|kprobes|tracepoints] [--only CASE] [--few] [--virtual]
  *
  * Prints `PASS method/case`, `FAIL method/case: reason` or `SKIP method/case: reason`, and the measured errors after a blank.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,134 +47,189 @@ static const struct truth_case cases[] = {
         { "signal-storm", "signal-storm", 0, CHECK_THREADS, 10 },
         { "idle-open", "idle-open", 0, CHECK_THREADS | CHECK_READS | CHECK_LEDGER, 0 },
         { "pidns", "pidns", 0, CHECK_THREADS | CHECK_IDS, 0 },
+        { "attach-throttled", "attach-throttled", 0, CHECK_WINDOW, 0 },
         { "lost-switches", "busy", 0, CHECK_THREADS | CHECK_LOSE, 10 },
         { "read-hard", "busy", 0, CHECK_THREADS | CHECK_QUEUE | CHECK_READS, 0 },
         { "read-migrating", "busy-unpinned", 0, CHECK_THREADS | CHECK_READS, 0 },
 };
 #define FEW 5
 
-static const char *arg_load = "build/tests/load", *arg_only;
-static unsigned arg_seconds = 3, arg_method = PROBE_METHOD_COUNT;
+static const char *arg_load = "build/tests/load", *arg_only, *arg_side;
+static unsigned arg_seconds = 3;
 static bool arg_few, arg_virtual;
 
-struct run {
-        struct workload workload;
-        struct truth truth;
+/* One method's view of a run. */
+struct side {
+        enum probe_method method;
+        bool kprobes;
+        const char *name;
+        bool works;
         struct probe *probe;
         struct snapshot *before, *after;
         struct arena *arena;
         struct facts facts;
         struct judgement judgement;
+        struct why why;
+        int error;
 };
 
-static void run_release(struct run *run) {
-        snapshot_free(run->before);
-        snapshot_free(run->after);
-        probe_free(run->probe);
-        workload_end(&run->workload);
-        arena_free(run->arena);
+static struct side sides[] = {
+        { .method = PROBE_HOOKS, .name = "hooks" },
+        { .method = PROBE_HOOKS, .kprobes = true, .name = "kprobes" },
+        { .method = PROBE_TRACEPOINTS, .name = "tracepoints" },
+};
+
+#define EACH_SIDE(side) for (struct side *side = sides; side < sides + ELEMENTS(sides); side++)
+
+static void side_clear(struct side *side) {
+        snapshot_free(side->before);
+        snapshot_free(side->after);
+        probe_free(side->probe);
+        arena_free(side->arena);
+        *side = (struct side) { .method = side->method, .kprobes = side->kprobes, .name = side->name, .works = side->works };
+}
+
+static void side_open(struct root *root, struct side *side, const struct truth_case *test, const struct truth *truth) {
+        struct probe_options options = {
+                .target = { .scope = TARGET_CGROUP, .cgroup = truth->groups[test->group].cgroup },
+                .method = side->method,
+                .warn_stall_ns = 50 * NS_PER_MS,
+                .lose_switches = test->checks & CHECK_LOSE ? 97 : 0,
+                .force_kprobes = side->kprobes,
+        };
+
+        side->error = probe_open(root, &options, &side->probe, &side->why);
+}
+
+static void side_read(struct side *side, struct snapshot **ret_snapshot) {
+        if (side->works && side->error == 0)
+                side->error = probe_read(side->probe, clock_now(), ret_snapshot, &side->why);
+}
+
+static void side_close(struct side *side, const struct truth_case *test, const struct truth *truth) {
+        const struct facts_options facts_options = { .warn_stall_ns = 50 * NS_PER_MS };
+        const struct judge_options judge_options = { .warn_lost_ppm = 50000, .warn_stall_ns = 50 * NS_PER_MS };
+
+        if (side->error < 0)
+                return;
+        side->arena = arena_new(64u << 20);
+        side->error = facts_of_window(side->before, side->after, truth->groups[test->group].id, &facts_options, side->arena,
+                                      &side->facts);
+        if (side->error < 0)
+                why_set(&side->why, side->error, "no facts about the workload's group");
+        else
+                side->error = judge(&side->facts, &judge_options, side->arena, &side->judgement);
 }
 
 /* Lets it run; reads meanwhile, if asked, as a hasty agent would. */
-static int let_run(struct run *run, bool reads, struct why *why) {
-        int r = 0;
+static int let_run(struct workload *workload, const struct truth_case *test, struct truth *truth) {
+        int r;
 
-        workload_go(&run->workload, &run->truth);
-        while (reads && r == 0 && !workload_has_output(&run->workload, 7)) {
-                struct snapshot *snapshot = NULL;
-
-                r = probe_read(run->probe, clock_now(), &snapshot, why);
-                snapshot_free(snapshot);
+        if (test->checks & CHECK_WINDOW)
+                workload_mark(workload, SIGUSR1);
+        EACH_SIDE(side)
+                side_read(side, &side->before);
+        if (test->checks & CHECK_WINDOW) {
+                usleep(arg_seconds * 1000000);
+                EACH_SIDE(side)
+                        side_read(side, &side->after);
+                truth->threads_count = 0;
+                workload_mark(workload, SIGUSR2);
+                return workload_finish(workload, truth);
         }
-        if (r == 0 && workload_finish(&run->workload, &run->truth) < 0)
-                r = why_set(why, -EPIPE, "the workload ended without its figures");
+        workload_go(workload, truth);
+        while (test->checks & CHECK_READS && !workload_has_output(workload, 7))
+                EACH_SIDE(side) {
+                        struct snapshot *snapshot = NULL;
+
+                        side_read(side, &snapshot);
+                        snapshot_free(snapshot);
+                }
+        r = workload_finish(workload, truth);
+        EACH_SIDE(side)
+                side_read(side, &side->after);
         return r;
 }
 
-static int measure(struct root *root, const struct truth_case *test, enum probe_method method, struct run *run, struct why *why) {
+static bool side_report(const struct side *side, const struct truth_case *test, const struct truth *truth) {
+        char failure[2048], errors[1024];
+        struct measured m = { test,         side->method, side->after ? side->after->exact : false, arg_virtual, truth,
+                              side->before, side->after,  &side->facts, &side->judgement };
+
+        if (side->error < 0) {
+                printf("FAIL %s/%s: %s\n", side->name, test->name, side->why.text);
+                return false;
+        }
+        truth_compare(&m, failure, sizeof(failure), errors, sizeof(errors));
+        for (size_t i = 0; i < LOST_REASON_COUNT; i++)
+                if (side->after->lost[i] > side->before->lost[i]) {
+                        size_t used = strlen(errors);
+                        snprintf(errors + used, sizeof(errors) - used, "; lost[%zu] %llu", i,
+                                 (unsigned long long) (side->after->lost[i] - side->before->lost[i]));
+                }
+        if (failure[0])
+                printf("FAIL %s/%s: %s\n", side->name, test->name, failure);
+        else
+                printf("PASS %s/%s\n", side->name, test->name);
+        printf("     %s/%s: %s\n", side->name, test->name, errors);
+        return !failure[0];
+}
+
+/* All methods look at the same run of the workload. */
+static bool run_case(struct root *root, const struct truth_case *test) {
+        static struct truth truth;
+        struct workload workload;
         char arguments[256];
-        struct probe_options options = {
-                .target = { .scope = TARGET_CGROUP },
-                .method = method,
-                .warn_stall_ns = 50 * NS_PER_MS,
-                .lose_switches = test->checks & CHECK_LOSE ? 97 : 0,
-        };
+        bool good = true;
         int r;
 
         snprintf(arguments, sizeof(arguments), "%s --seconds %u", test->arguments, arg_seconds);
-        r = workload_start(&run->workload, arg_load, arguments, &run->truth);
-        if (r != 0)
-                return r < 0 ? why_set(why, r, "the workload does not start") : 1;
-        options.target.cgroup = run->truth.groups[test->group].cgroup;
-        r = probe_open(root, &options, &run->probe, why);
-        if (r == 0)
-                r = probe_read(run->probe, clock_now(), &run->before, why);
-        if (r == 0)
-                r = let_run(run, (test->checks & CHECK_READS) != 0, why);
-        if (r == 0)
-                r = probe_read(run->probe, clock_now(), &run->after, why);
-        if (r < 0)
-                return r;
-        struct facts_options facts_options = { .warn_stall_ns = 50 * NS_PER_MS };
-        struct judge_options judge_options = { .warn_lost_ppm = 50000, .warn_stall_ns = 50 * NS_PER_MS };
-        run->arena = arena_new(64u << 20);
-        r = facts_of_window(run->before, run->after, run->truth.groups[test->group].id, &facts_options, run->arena, &run->facts);
-        if (r < 0)
-                return why_set(why, r, "no facts about the workload's group");
-        return judge(&run->facts, &judge_options, run->arena, &run->judgement);
-}
-
-static bool run_case(struct root *root, const struct truth_case *test, enum probe_method method) {
-        struct run run = { .workload.pid = -1 };
-        struct why why = { "" };
-        char failure[2048], errors[512];
-        const char *name = probe_method_name(method);
-        int r = measure(root, test, method, &run, &why);
-        bool good = false;
-
-        if (r == 1) {
-                printf("SKIP %s/%s: %s\n", name, test->name, run.workload.unsupported);
-                good = true;
-        } else if (r < 0) {
-                printf("FAIL %s/%s: %s\n", name, test->name, why.text);
-        } else {
-                struct measured m = { test,       method,     run.after->exact, arg_virtual,    &run.truth,
-                                      run.before, run.after, &run.facts,       &run.judgement };
-
-                truth_compare(&m, failure, sizeof(failure), errors, sizeof(errors));
-                for (size_t i = 0; i < LOST_REASON_COUNT; i++)
-                        if (run.after->lost[i] - run.before->lost[i]) {
-                                size_t used = strlen(errors);
-                                snprintf(errors + used, sizeof(errors) - used, "; lost[%zu] %llu", i,
-                                         (unsigned long long) (run.after->lost[i] - run.before->lost[i]));
-                        }
-                good = !failure[0];
-                if (good)
-                        printf("PASS %s/%s\n", name, test->name);
-                else
-                        printf("FAIL %s/%s: %s\n", name, test->name, failure);
-                printf("     %s/%s: %s\n", name, test->name, errors);
+        r = workload_start(&workload, arg_load, arguments, &truth);
+        if (r == 0) {
+                EACH_SIDE(side)
+                        if (side->works)
+                                side_open(root, side, test, &truth);
+                r = let_run(&workload, test, &truth);
+        }
+        EACH_SIDE(side) {
+                if (!side->works)
+                        continue;
+                if (r == 1) {
+                        printf("SKIP %s/%s: %s\n", side->name, test->name, workload.unsupported);
+                } else if (r < 0) {
+                        printf("FAIL %s/%s: the workload did not tell its figures\n", side->name, test->name);
+                        good = false;
+                } else {
+                        side_close(side, test, &truth);
+                        good = side_report(side, test, &truth) && good;
+                }
+                side_clear(side);
         }
         fflush(stdout);
-        run_release(&run);
+        workload_end(&workload);
         return good;
 }
 
 /* Does the method work here at all? If not, that is one skip with its reason, not thirty failures. */
-static bool method_works(struct root *root, enum probe_method method, bool *ret_good) {
-        struct probe_options options = { .target = { .scope = TARGET_NODE }, .method = method };
+static bool side_try(struct root *root, struct side *side) {
+        struct probe_options options = {
+                .target = { .scope = TARGET_NODE },
+                .method = side->method,
+                .force_kprobes = side->kprobes,
+        };
         struct probe *probe = NULL;
         struct why why = { "" };
         int r = probe_open(root, &options, &probe, &why);
+        /* EPERM and EOPNOTSUPP (524 is the kernel's own ENOTSUPP, ENOENT its word for no kprobes) are the machine's; else it is our fault. */
+        bool refused = r == -EPERM || r == -EOPNOTSUPP || r == -524 || (side->kprobes && r == -ENOENT);
 
         probe_free(probe);
-        /* EPERM and EOPNOTSUPP (524 is the kernel's own ENOTSUPP) are the machine's word; anything else is our fault. */
-        if (r == -EPERM || r == -EOPNOTSUPP || r == -524)
-                printf("SKIP %s: %s\n", probe_method_name(method), why.text);
+        side->works = r == 0;
+        if (refused)
+                printf("SKIP %s: %s\n", side->name, why.text);
         else if (r < 0)
-                printf("FAIL %s: %s\n", probe_method_name(method), why.text);
-        *ret_good = *ret_good && (r == 0 || r == -EPERM || r == -EOPNOTSUPP || r == -524);
-        return r == 0;
+                printf("FAIL %s: %s\n", side->name, why.text);
+        return r == 0 || refused;
 }
 
 static int parse_arguments(int argc, char **argv) {
@@ -181,8 +239,6 @@ static int parse_arguments(int argc, char **argv) {
                 { "few", no_argument, NULL, 'f' },        { "virtual", no_argument, NULL, 'v' },
                 { NULL, 0, NULL, 0 },
         };
-        enum probe_method method;
-
         for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
                 switch (option) {
                 case 'l':
@@ -192,9 +248,7 @@ static int parse_arguments(int argc, char **argv) {
                         arg_seconds = (unsigned) strtoul(optarg, NULL, 10);
                         break;
                 case 'm':
-                        if (probe_method_parse(optarg, &method) < 0)
-                                return -EINVAL;
-                        arg_method = method;
+                        arg_side = optarg;
                         break;
                 case 'o':
                         arg_only = optarg;
@@ -223,13 +277,12 @@ int main(int argc, char **argv) {
                 printf("FAIL truth: %s\n", why.text);
                 return 1;
         }
-        for (enum probe_method method = PROBE_HOOKS; method <= PROBE_TRACEPOINTS; method++) {
-                if ((arg_method != PROBE_METHOD_COUNT && arg_method != method) || !method_works(root, method, &good))
-                        continue;
-                for (size_t i = 0; i < (arg_few ? FEW : ELEMENTS(cases)); i++)
-                        if (!arg_only || strcmp(arg_only, cases[i].name) == 0)
-                                good = run_case(root, &cases[i], method) && good;
-        }
+        EACH_SIDE(side)
+                if (!arg_side || strcmp(arg_side, side->name) == 0)
+                        good = side_try(root, side) && good;
+        for (size_t i = 0; i < (arg_few ? FEW : ELEMENTS(cases)); i++)
+                if (!arg_only || strcmp(arg_only, cases[i].name) == 0)
+                        good = run_case(root, &cases[i]) && good;
         root_free(root);
         return good ? 0 : 1;
 }

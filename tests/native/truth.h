@@ -51,6 +51,8 @@ void workload_go(struct workload *workload, struct truth *truth);
 bool workload_has_output(const struct workload *workload, int timeout_ms);
 /* Reads its truth. 0, or -EPIPE: it ended before. */
 int workload_finish(struct workload *workload, struct truth *truth);
+/* Begins (SIGUSR1) or ends (SIGUSR2) the window of a workload that runs by itself. */
+void workload_mark(const struct workload *workload, int signal_number);
 void workload_end(struct workload *workload);
 
 enum truth_check {
@@ -69,6 +71,7 @@ enum truth_check {
         CHECK_BURSTS = 1 << 12,   /* burst count and CPU against what was asked for */
         CHECK_READS = 1 << 13,    /* many reads while it runs: intervals open at each add up */
         CHECK_WOKEN = 1 << 14,    /* its own clock cannot tell sleep from waiting after a wake-up: run_delay only */
+        CHECK_WINDOW = 1 << 16,   /* it runs before we attach: a window is cut out by signals */
         CHECK_LOCKED = 1 << 15,   /* either of the two: see compare_delay() */
 };
 

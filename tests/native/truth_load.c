@@ -163,6 +163,10 @@ bool workload_has_output(const struct workload *workload, int timeout_ms) {
         return poll(&fd, 1, timeout_ms) != 0;
 }
 
+void workload_mark(const struct workload *workload, int signal_number) {
+        kill(workload->pid, signal_number);
+}
+
 void workload_end(struct workload *workload) {
         if (workload->to) {
                 fputs("exit\n", workload->to);

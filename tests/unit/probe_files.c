@@ -375,6 +375,36 @@ Test(files, without_schedstat_figures_are_absent) {
         host_end(&host);
 }
 
+Test(files, a_thread_that_is_renamed) {
+        struct host host;
+        unsigned ticks = 0;
+
+        node(&host);
+        struct probe *probe =
+                        open_probe(&host, (struct target_request){.scope = TARGET_PID, .pid = 2000}, 0);
+        snapshot_free(tick(probe, 0));
+        /* Pools name their threads a moment after they start. */
+        host_thread(&host, 2000, 2001, "pool-1-thread-1", 501, 9000000, 70000, 21);
+        struct snapshot *s = tick(probe, ++ticks * 1000);
+        cr_expect_str_eq(row(s, &s->containers[0], 2001, false)->name, "pool-1-thread-1");
+        snapshot_free(s);
+        for (; ticks < 20; ticks++)
+                snapshot_free(tick(probe, (ticks + 1) * 1000));
+
+        host_thread(&host, 2000, 2001, "later", 501, 9000000, 70000, 22);
+        for (unsigned last = ticks + 8;;) {
+                s = tick(probe, ++ticks * 1000);
+                bool seen = strcmp(row(s, &s->containers[0], 2001, false)->name, "later") == 0;
+                cr_expect(row(s, &s->containers[0], 2001, false)->tid == 1001);
+                snapshot_free(s);
+                if (seen)
+                        break;
+                cr_assert(ticks < last, "not seen in eight ticks");
+        }
+        probe_free(probe);
+        host_end(&host);
+}
+
 Test(files, a_container_that_comes_and_goes) {
         struct host host;
         node(&host);
