@@ -151,7 +151,12 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/throttlescope.a
 BUILD := $(B)
 -include tests/workloads/Makefile.inc
 LOAD_CFLAGS := $(filter-out -Werror,$(LOAD_CFLAGS)) $(ERROR)
-WORKLOADS := $(if $(MODE),,$(B)/tests/load)
+WORKLOADS := $(if $(MODE),,$(B)/tests/load $(B)/tests/truth)
+
+# Compares what the probe measures with what the workloads' own clocks say.
+$(B)/tests/truth: $(wildcard tests/native/*.c tests/native/*.h) $(B)/throttlescope.a
+	$(Q)$(call say,TEST,tests/native)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPP_FLAGS) $(C_FLAGS) $(LD_FLAGS) -o $@ $(filter %.c,$^) $(B)/throttlescope.a $(LIBS) -lm
 
 .PHONY: tests workloads
 tests: $(UNIT_TESTS) $(FUZZERS:%=$(B)/tests/replay/%) $(WORKLOADS) ## compiles the tests without running them
@@ -180,10 +185,10 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (10)
 	$(Q)BUILD=$(B)/fuzz tests/run.sh fuzz
 
 .PHONY: check
-check: ## format, static analysis, layers, licenses, shell scripts
+check: ## format, static analysis, layers, licenses, shell scripts, reproducible build
 	$(Q)$(SUBMAKE) $(or $(SKELETON),$(B)/flags)
 	$(Q)BUILD=$(B) CLANG_FORMAT=$(CLANG_FORMAT) CLANG_TIDY=$(CLANG_TIDY) TIDY_FLAGS='$(subst ','\'',$(CPP_FLAGS))' \
-		tests/run.sh check
+		tests/run.sh check reproducible
 
 # The arm64 half is left out, with its reason in the sum, where the cross compiler or its libraries cannot be had.
 .PHONY: matrix

@@ -127,10 +127,27 @@ static __always_inline bool throttled_itself(struct cfs_rq *q) {
         return BPF_CORE_READ_BITFIELD_PROBED(q, throttled);
 }
 
-static __always_inline struct cfs_rq *group_queue(struct task_group *tg, __u32 cpu) {
-        struct cfs_rq **queues = BPF_CORE_READ(tg, cfs_rq), *q = NULL;
+/*
+ * The queue of a group on a CPU. tg->cfs_rq was an array of pointers; in 7.x it is a per-CPU pointer, told by the type that came with it.
+ * A CPU's offset is then the distance of its idle task's queue (the root group's, on that CPU for ever) from the root group's own.
+ */
+struct cfs_tg_state {
+        struct cfs_rq cfs_rq;
+} __attribute__((preserve_access_index));
 
-        bpf_probe_read_kernel(&q, sizeof(q), queues + cpu);
+#define QUEUES_ARE_PER_CPU bpf_core_type_exists(struct cfs_tg_state)
+
+static __always_inline struct cfs_rq *group_queue_of_rq(struct task_group *tg, struct rq *rq) {
+        struct cfs_rq *q = NULL;
+
+        if (QUEUES_ARE_PER_CPU) {
+                struct task_struct *idle = BPF_CORE_READ(rq, idle);
+                __u64 here = (__u64) BPF_CORE_READ(idle, se.cfs_rq);
+                __u64 root = (__u64) BPF_CORE_READ(idle, sched_task_group, cfs_rq);
+
+                return (void *) ((__u64) BPF_CORE_READ(tg, cfs_rq) + (here - root));
+        }
+        bpf_probe_read_kernel(&q, sizeof(q), BPF_CORE_READ(tg, cfs_rq) + BPF_CORE_READ(rq, cpu));
         return q;
 }
 

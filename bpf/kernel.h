@@ -79,11 +79,13 @@ struct cfs_bandwidth {
         __u64 burst_time; /* 5.14 */
 };
 
+struct task_struct;
 struct rq {
         __u64 clock;
         __u64 clock_pelt;
         unsigned long lost_idle_time;
         int cpu;
+        struct task_struct *idle;
 };
 struct task_group;
 struct cfs_rq {

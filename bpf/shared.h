@@ -12,7 +12,7 @@
 #define NAME_BYTES 16       /* TASK_COMM_LEN */
 #define GROUP_NAME_BYTES 96 /* longest seen: "cri-containerd-<64 hex>.scope", 86 */
 #define GROUP_DEPTH_MAX 16  /* levels walked upward; Kubernetes in a systemd slice in a VM agent has 8 */
-#define CPUS_MAX 1024
+#define CPUS_MAX 1024 /* a power of two: indices are masked with it */
 
 /*
  * Durations: bin 0 is below 2^shift ns; bin 1 + 4*o + s starts at 2^(shift+o) * (1 + s/4). Four bins an octave keep a

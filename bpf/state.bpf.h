@@ -36,6 +36,9 @@ __u32 clock_window = 1;
 /* The scheduler's clock minus the load clock of a CPU, at its last measured switch (CLOCK_SOURCE_PELT). */
 __u64 pelt_offsets[CPUS_MAX];
 
+/* Where the queues are per CPU: the address of each CPU's rq, learnt at its first switch. (As a symbol some kernels hide it.) */
+__u64 run_queues[CPUS_MAX];
+
 struct {
         __uint(type, BPF_MAP_TYPE_HASH);
         __uint(max_entries, 8192);
@@ -145,6 +148,26 @@ static __always_inline __u64 address_of(const void *typed) {
 
         bpf_probe_read_kernel(&address, sizeof(address), &typed);
         return address;
+}
+
+static __always_inline void run_queue_learn(struct task_struct *p) {
+        __u32 cpu = bpf_get_smp_processor_id() & (CPUS_MAX - 1);
+
+        if (QUEUES_ARE_PER_CPU && !run_queues[cpu])
+                run_queues[cpu] = address_of(p->se.cfs_rq->rq);
+}
+
+/* The queue of a group on a CPU; NULL: not known yet. */
+static __always_inline struct cfs_rq *group_queue(struct task_group *tg, __u32 cpu) {
+        struct cfs_rq *q = NULL;
+
+        if (QUEUES_ARE_PER_CPU) {
+                __u64 rq = run_queues[cpu & (CPUS_MAX - 1)];
+
+                return rq ? group_queue_of_rq(tg, (void *) rq) : NULL;
+        }
+        bpf_probe_read_kernel(&q, sizeof(q), BPF_CORE_READ(tg, cfs_rq) + cpu);
+        return q;
 }
 
 static __always_inline __u64 min_u64(__u64 a, __u64 b) {

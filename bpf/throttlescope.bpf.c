@@ -35,6 +35,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
         bool measure_out = prev->pid && group_is_measured(out), measure_in = next->pid && group_is_measured(in);
         struct thread_rec *r;
 
+        run_queue_learn(next);
         if (!measure_out && !measure_in)
                 return 0;
         if (lose_switches && ++switches_seen % lose_switches == 0)
@@ -99,7 +100,7 @@ int BPF_PROG(on_migrate, struct task_struct *p, int dest_cpu) {
         if (!r || r->state != THREAD_WAIT)
                 return 0;
         struct cfs_rq *to = group_queue(tg, dest_cpu);
-        if (!to || r->queue == (__u64) to)
+        if (r->queue == (__u64) to)
                 return 0;
         __u64 now = clock_now(p->se.cfs_rq);
         thread_lock(r);
@@ -167,7 +168,7 @@ int BPF_PROG(on_move_ends, struct task_struct *p) {
  * the lock of @rq, half of the releases on another CPU. throttle_count is the value before the change.
  */
 static __always_inline int throttle_begins(struct task_group *tg, struct rq *rq) {
-        struct cfs_rq *q = group_queue(tg, BPF_CORE_READ(rq, cpu));
+        struct cfs_rq *q = group_queue_of_rq(tg, rq);
         __u64 now = BPF_CORE_READ(rq, clock), key = (__u64) tg;
 
         if (!q || BPF_CORE_READ(q, throttle_count))
@@ -187,7 +188,7 @@ static __always_inline int throttle_begins(struct task_group *tg, struct rq *rq)
         struct task_group *parent = BPF_CORE_READ(tg, parent);
         rec->depth = 0;
         if (parent) {
-                __u64 above = (__u64) group_queue(parent, rec->cpu);
+                __u64 above = (__u64) group_queue_of_rq(parent, rq);
                 struct queue_rec *upper = bpf_map_lookup_elem(&queues, &above);
 
                 if (upper && upper->since_ns && upper->group == (__u64) parent)
@@ -199,7 +200,7 @@ static __always_inline int throttle_begins(struct task_group *tg, struct rq *rq)
 }
 
 static __always_inline int throttle_ends(struct task_group *tg, struct rq *rq) {
-        struct cfs_rq *q = group_queue(tg, BPF_CORE_READ(rq, cpu));
+        struct cfs_rq *q = group_queue_of_rq(tg, rq);
         __u64 now = BPF_CORE_READ(rq, clock), key = (__u64) q;
 
         if (!q || BPF_CORE_READ(q, throttle_count) != 1)

@@ -3,7 +3,7 @@
 #
 # Runs rings of tests and sums them up.
 #
-# usage: tests/run.sh RING...        unit corpus scenarios native matrix check sanitize fuzz
+# usage: tests/run.sh RING...        unit corpus scenarios native matrix check reproducible sanitize fuzz
 #
 # Whatever runs tests prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`; other lines are
 # for people. At the end come all failed and skipped tests once more and one line `N passed, N failed, N skipped`.
@@ -141,6 +141,7 @@ run_ring() {
 	fuzz) run_fuzz ;;
 	sanitize) run_sanitize ;;
 	check) run_script tests/check.sh ;;
+	reproducible) run_script tests/reproducible.sh ;;
 	matrix) run_script tests/kernels/matrix.sh ;;
 	*)
 		# One runner, or every script of the folder.

@@ -7,7 +7,8 @@
 #include "bpf_internal.h"
 #include "throttlescope.skel.h"
 
-#define VERIFIER_LOG_BYTES (64u << 10)
+/* A smaller one turns the verifier's refusal into ENOSPC. Untouched pages of it cost nothing. */
+#define VERIFIER_LOG_BYTES (16u << 20)
 
 /* What a way of measuring needs; tried in this order, switched on by trial. */
 struct bpf_plan {
@@ -47,7 +48,7 @@ static bool plan_has(const struct bpf_plan *plan, const char *program) {
         return false;
 }
 
-/* The kernel's own last word in the verifier's log, for the sentence. */
+/* The kernel's own last word in the verifier's log, for the sentence; "" if it gave none. */
 static const char *last_line(char *log) {
         size_t length = strlen(log);
 
@@ -61,7 +62,7 @@ static const char *last_line(char *log) {
                 length = (size_t) (line - log);
                 log[length] = '\0';
         }
-        return "no reason given";
+        return "";
 }
 
 static size_t clamp_size(size_t value, size_t least, size_t most) {
@@ -188,9 +189,11 @@ static int try_plan(struct bpf_backend *backend, const struct bpf_plan *plan, ui
                 return why_set(why, -errno, "cannot open the BPF programs: %s", strerror(errno));
         set_constants(backend, plan, target_id);
         r = throttlescope_bpf__load(backend->skeleton);
-        if (r < 0)
-                return why_set(why, r, "the kernel refuses %s: %s (%s)%s", plan->name, last_line(log), strerror(-r),
-                               remedy_of(r));
+        if (r < 0) {
+                const char *word = last_line(log);
+                return why_set(why, r, "the kernel refuses %s: %s%s%s%s%s", plan->name, word, *word ? " (" : "", strerror(-r),
+                               *word ? ")" : "", remedy_of(r));
+        }
         r = run_over_tasks(backend->skeleton->progs.whoami, why);
         if (r == 0)
                 r = open_iterators(backend, why);

@@ -83,10 +83,26 @@ def finish(process, timeout=DEADLINE):
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        process.kill()
+        kill_tree(process.pid)
         process.communicate()
         raise AssertionError(f"did not end in {timeout} s") from None
     return Result(process.returncode, out, err)
+
+
+def children(pid):
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+            return [int(word) for word in file.read().split()]
+    return []
+
+
+def kill_tree(pid):
+    """A wrapper that is killed leaves its command behind, with our pipes."""
+    below = children(pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    for child in below:
+        kill_tree(child)
 
 
 def until(condition, what, timeout=DEADLINE):

@@ -405,6 +405,30 @@ Test(files, a_thread_that_is_renamed) {
         host_end(&host);
 }
 
+Test(files, a_process_number_that_is_used_again) {
+        struct host host;
+        unsigned ticks = 0;
+
+        node(&host);
+        struct probe *probe = open_probe(
+                        &host, (struct target_request){.scope = TARGET_CGROUP, .cgroup = GROUP_B}, 0);
+        for (; ticks < 20; ticks++)
+                snapshot_free(tick(probe, ticks * 1000));
+
+        host_process(&host, 3000, "other", 1001, 1, 9000, GROUP_B);
+        host_thread(&host, 3000, 3000, "other", 9000, 1, 2, 3);
+        struct snapshot *s = tick(probe, ticks * 1000);
+        const struct thread_sample *old = row(s, &s->containers[0], 3000, true);
+        const struct thread_sample *new = row(s, &s->containers[0], 3000, false);
+        cr_assert(old && new);
+        cr_expect_str_eq(old->process, "db");
+        cr_expect_str_eq(new->process, "other");
+        cr_expect(new->run_ns == 1 && new->first_ns == at(19000).mono_ns);
+        snapshot_free(s);
+        probe_free(probe);
+        host_end(&host);
+}
+
 Test(files, a_container_that_comes_and_goes) {
         struct host host;
         node(&host);
