@@ -52,52 +52,86 @@ static __always_inline bool limit_is_lower(__u64 quota_a, __u64 period_a, __u64 
         return (quota_a >> 10) * (period_b >> 10) < (quota_b >> 10) * (period_a >> 10);
 }
 
-/* Fills container, above_levels and limit of the record @g of the group at @tg. */
-static __always_inline void group_resolve(struct task_group *tg, struct group_rec *g) {
-        __u64 container = 0, below = 0, limited = 0, limit = 0, limit_quota = 0, limit_period = 0;
-        __u32 levels = 0, limited_levels = 0;
+/* How many levels up from the group at @address its container's group is, both counted; 0: it is in none that we know. */
+__noinline int group_container_levels(__u64 address) {
+        struct task_group *tg = (void *) address;
+
+        for (int i = 0; i < GROUP_DEPTH_MAX; i++) {
+                struct task_group *parent = BPF_CORE_READ(tg, parent);
+                __u64 id = group_id(tg);
+
+                if (!parent)
+                        return 0;
+                if (scope == MEASURE_NODE) {
+                        if (bpf_map_lookup_elem(&roots, &id))
+                                return i + 1;
+                } else if ((__u64) tg == target_group) {
+                        return scope == MEASURE_SIBLINGS && i > 0 ? i : i + 1;
+                }
+                tg = parent;
+        }
+        return 0;
+}
+
+/* The same for the lowest group that has a limit of its own. */
+__noinline int group_limited_levels(__u64 address) {
+        struct task_group *tg = (void *) address;
 
         for (int i = 0; i < GROUP_DEPTH_MAX; i++) {
                 struct task_group *parent = BPF_CORE_READ(tg, parent);
 
-                if (!tg || !parent)
-                        break;
-                __u64 id = group_id(tg), quota = BPF_CORE_READ(tg, cfs_bandwidth.quota);
-                __u64 period = BPF_CORE_READ(tg, cfs_bandwidth.period);
-
-                if (quota != NO_QUOTA) {
-                        if (!limit || limit_is_lower(quota, period, limit_quota, limit_period)) {
-                                limit = (__u64) tg;
-                                limit_quota = quota;
-                                limit_period = period;
-                        }
-                        if (!limited) {
-                                limited = id;
-                                limited_levels = i + 1;
-                        }
-                }
-                if (!container && scope == MEASURE_NODE) {
-                        if (bpf_map_lookup_elem(&roots, &id)) {
-                                container = id;
-                                levels = i + 1;
-                        }
-                } else if (!container && (__u64) tg == target_group) {
-                        bool child = scope == MEASURE_SIBLINGS && below;
-
-                        container = child ? below : id;
-                        levels = child ? i : i + 1;
-                }
-                below = id;
+                if (!parent)
+                        return 0;
+                if (BPF_CORE_READ(tg, cfs_bandwidth.quota) != NO_QUOTA)
+                        return i + 1;
                 tg = parent;
         }
-        if (!container && scope == MEASURE_NODE) {
-                /* Not named yet by user space, which looks only once a tick: the lowest limited group is one. */
-                container = limited ? limited : g->id;
-                levels = limited ? limited_levels : 1;
+        return 0;
+}
+
+/* The tightest limited group at or above the one at @address; 0: none. */
+__noinline __u64 group_limit(__u64 address) {
+        struct task_group *tg = (void *) address;
+        __u64 limit = 0, limit_quota = NO_QUOTA, limit_period = 1;
+
+        for (int i = 0; i < GROUP_DEPTH_MAX; i++) {
+                struct task_group *parent = BPF_CORE_READ(tg, parent);
+                __u64 quota = BPF_CORE_READ(tg, cfs_bandwidth.quota), period = BPF_CORE_READ(tg, cfs_bandwidth.period);
+
+                if (!parent)
+                        break;
+                if (quota != NO_QUOTA && (limit_quota == NO_QUOTA || limit_is_lower(quota, period, limit_quota, limit_period))) {
+                        limit = (__u64) tg;
+                        limit_quota = quota;
+                        limit_period = period;
+                }
+                tg = parent;
         }
-        g->container = container;
+        return limit;
+}
+
+/* Cgroup id of the group @up levels above the one at @address. */
+__noinline __u64 group_id_above(__u64 address, __u32 up) {
+        struct task_group *tg = (void *) address;
+
+        for (__u32 i = 0; i < GROUP_DEPTH_MAX && i < up; i++)
+                tg = BPF_CORE_READ(tg, parent);
+        return group_id(tg);
+}
+
+/* Finds container, above_levels and limit of the group at @address, whose record @g is. */
+static __always_inline void group_resolve(__u64 address, struct group_rec *g) {
+        __u32 levels = group_container_levels(address);
+
+        /* Not named yet by user space, which looks only once a tick: then the lowest limited group is a container. */
+        if (!levels && scope == MEASURE_NODE) {
+                levels = group_limited_levels(address);
+                if (!levels)
+                        levels = 1;
+        }
+        g->limit = group_limit(address);
         g->above_levels = levels;
-        g->limit = limit;
+        g->container = levels ? group_id_above(address, levels - 1) : 0;
         g->generation = generation;
 }
 
@@ -120,8 +154,26 @@ __noinline int group_update(__u64 address) {
                 g->id = id;
         }
         if (g->generation != generation)
-                group_resolve(tg, g);
+                group_resolve(address, g);
         return g->container != 0;
+}
+
+/*
+ * Notes how the @steps periods from g->period on ended. Of several at once the throttled ones are the first @ended, since the group was
+ * seen running in the first. No loop: the verifier would walk each round again.
+ */
+static __always_inline void ledger_write(struct group_rec *g, __u64 steps, __u64 ended) {
+        __u64 shift = g->period & 63, word = g->period >> 6;
+        __u64 mask = steps < 64 ? (1ULL << steps) - 1 : ~0ULL;
+        __u64 bits = ended < 64 ? (1ULL << ended) - 1 : ~0ULL;
+        __u64 *low = &g->ledger[word & (LEDGER_WORDS - 1)], *high = &g->ledger[(word + 1) & (LEDGER_WORDS - 1)];
+
+        bits &= mask;
+        *low = (*low & ~(mask << shift)) | bits << shift;
+        if (shift) {
+                mask >>= 64 - shift;
+                *high = (*high & ~mask) | bits >> (64 - shift);
+        }
 }
 
 /*
@@ -136,10 +188,14 @@ __noinline int ledger_ask(__u64 limit, __u64 period) {
         struct group_rec *g = bpf_map_lookup_elem(&groups, &key);
 
         if (!g) {
-                group_update(limit);
+                struct blank *none = blank();
+
+                if (!none || bpf_map_update_elem(&groups, &key, &none->group, BPF_NOEXIST))
+                        return -1;
                 g = bpf_map_lookup_elem(&groups, &key);
                 if (!g)
                         return -1;
+                g->id = group_id(tg);
         }
         if (!g->ledger_begun) {
                 g->ledger_begun = 1;
@@ -148,15 +204,8 @@ __noinline int ledger_ask(__u64 limit, __u64 period) {
         }
         __u64 steps = since(now, g->period), ended = since(throttled, g->throttled);
 
-        /* Several periods at once: the throttled ones are the first, since the group was seen running in the first. */
-        for (__u32 i = 0; i < 64; i++) {
-                if (i >= steps)
-                        break;
-                __u64 at = g->period + i, bit = 1ULL << (at & 63);
-                __u64 *word = &g->ledger[(at >> 6) & (LEDGER_WORDS - 1)];
-
-                *word = i < ended ? *word | bit : *word & ~bit;
-        }
+        if (steps)
+                ledger_write(g, steps, ended);
         if (steps) {
                 g->period = now;
                 g->throttled = throttled;

@@ -210,10 +210,13 @@ __noinline int queue_sync(__u64 address, __u32 tid, __u64 now) {
         return 0;
 }
 
-/* How much of [@from, @to] lies in stalls that are known of this queue, the open one included. */
-static __always_inline __u64 queue_overlap(struct queue_rec *rec, __u64 from, __u64 to) {
-        __u64 sum = 0;
+/* How much of [@from, @to] lies in stalls that are known of the queue at @address, the open one included. */
+__noinline __u64 queue_overlap(__u64 address, __u64 from, __u64 to) {
+        __u64 key = address, sum = 0;
+        struct queue_rec *rec = bpf_map_lookup_elem(&queues, &key);
 
+        if (!rec)
+                return 0;
         for (int i = 0; i < QUEUE_RING; i++) {
                 __u64 start = rec->ring[i].start_ns, end = min_u64(rec->ring[i].end_ns, to);
 

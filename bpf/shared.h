@@ -79,6 +79,9 @@ struct thread_rec {
         __u64 stalls;
         __u64 switches;
         __u64 longest_ns; /* longest stall of the window */
+        __u64 book_from_ns; /* while a stall is booked: see thread_book() */
+        __u64 book_to_ns;
+        __u64 book_left_ns;
         __u32 window;
         __u32 generation; /* of the group tree when container and limit were resolved */
         __u32 sequence;   /* odd while being written */

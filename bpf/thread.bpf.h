@@ -247,6 +247,27 @@ static __always_inline void thread_stalled_once(struct thread_rec *r, __u64 ns) 
                 r->longest_ns = ns;
 }
 
+/* Books the part of one remembered stall of the queue that lies in what is being booked: see thread_book(). A function, not the loop's body. */
+__noinline int thread_book_span(__u32 tid, __u64 queue, __u32 index) {
+        struct thread_rec *r = bpf_map_lookup_elem(&threads, &tid);
+        struct queue_rec *rec = bpf_map_lookup_elem(&queues, &queue);
+
+        if (!r || !rec)
+                return 0;
+        struct stall_span *span = &rec->ring[index & (QUEUE_RING - 1)];
+        __u64 start = span->start_ns > r->book_from_ns ? span->start_ns : r->book_from_ns;
+        __u64 part = min_u64(since(min_u64(span->end_ns, r->book_to_ns), start), r->book_left_ns);
+
+        if (!part)
+                return 0;
+        r->book_left_ns -= part;
+        if (span->above)
+                r->above_ns += part;
+        if (part >= 1ULL << STALL_SHIFT)
+                thread_stalled_once(r, part);
+        return 0;
+}
+
 /*
  * Books @stall ns of the interval [@from, @to] on the queue at @queue: how many single stalls those were, how long each, and how much of it
  * was caused above the container. A thread that gets no CPU for several periods is stalled once in each.
@@ -254,37 +275,25 @@ static __always_inline void thread_stalled_once(struct thread_rec *r, __u64 ns) 
 __noinline int thread_book(__u32 tid, __u64 queue, __u64 from, __u64 to, __u64 stall) {
         struct thread_rec *r = bpf_map_lookup_elem(&threads, &tid);
         struct queue_rec *rec = bpf_map_lookup_elem(&queues, &queue);
-        __u64 known = 0, above = 0;
 
         if (!r)
                 return 0;
         r->stall_ns += stall;
-        for (int i = 0; rec && i < QUEUE_RING; i++) {
-                __u64 start = rec->ring[i].start_ns, end = rec->ring[i].end_ns;
-
-                start = start > from ? start : from;
-                end = min_u64(end, to);
-                if (end <= start || known >= stall)
-                        continue;
-                __u64 part = min_u64(end - start, stall - known);
-                known += part;
-                if (rec->ring[i].above)
-                        above += part;
-                if (part >= 1ULL << STALL_SHIFT)
-                        thread_stalled_once(r, part);
-        }
-        __u64 rest = stall - known;
-        if (rest) {
-                /* Still open, or never seen to begin: the own limit is seen when it stops the thread that ran. */
-                bool is_open = rec && rec->open_ns;
-                struct container_rec *c = container_find(r->container);
-
-                if (is_open ? rec->open_above : !c || c->own_stall_ns < from)
-                        above += rest;
-                if (rest >= 1ULL << STALL_SHIFT && (is_open || !known))
-                        thread_stalled_once(r, rest);
-        }
-        r->above_ns += above;
+        r->book_from_ns = from;
+        r->book_to_ns = to;
+        r->book_left_ns = stall;
+        for (__u32 i = 0; rec && i < QUEUE_RING; i++)
+                thread_book_span(tid, queue, i);
+        __u64 rest = r->book_left_ns;
+        if (!rest)
+                return 0;
+        /* Still open, or never seen to begin: the own limit is seen when it stops the thread that ran. */
+        bool is_open = rec && rec->open_ns;
+        struct container_rec *c = container_find(r->container);
+        if (is_open ? rec->open_above : !c || c->own_stall_ns < from)
+                r->above_ns += rest;
+        if (rest >= 1ULL << STALL_SHIFT && (is_open || rest == stall))
+                thread_stalled_once(r, rest);
         return 0;
 }
 
@@ -321,17 +330,14 @@ __noinline __u64 thread_moved(__u32 tid, __u64 queue, __u64 now) {
                         queue_clock(old, false, false, now, &clock);
                         queue_settle(rec, &clock, now);
                 }
-                part = queue_overlap(rec, from, moved);
+                part = queue_overlap(old_queue, from, moved);
                 thread_book(tid, old_queue, from, moved, part);
                 stall = part;
         }
-        rec = bpf_map_lookup_elem(&queues, &queue);
-        if (rec) {
-                part = queue_overlap(rec, moved, now);
+        part = queue_overlap(queue, moved, now);
+        if (part)
                 thread_book(tid, queue, moved, now, part);
-                stall += part;
-        }
-        return stall;
+        return stall + part;
 }
 
 /* Begins to wait on @q. @here: the caller holds the lock of @q's rq. */
@@ -457,11 +463,8 @@ static __always_inline void thread_switch_out(struct task_struct *p, struct thre
 
 /* Waited since r->since_ns, but its queue's clock was not read then: the stalls that are known of the queue are its own. */
 static __always_inline void thread_waited_unseen(struct thread_rec *r, __u64 queue, __u64 now) {
-        __u64 from = r->since_ns, stall = 0;
-        struct queue_rec *rec = bpf_map_lookup_elem(&queues, &queue);
+        __u64 from = r->since_ns, stall = queue_overlap(queue, from, now);
 
-        if (rec)
-                stall = queue_overlap(rec, from, now);
         if (stall)
                 thread_book(r->tid, queue, from, now, stall);
         r->wait_ns += since(now - from, stall);

@@ -110,8 +110,6 @@ static int read_all(int fd, size_t max, char **ret_data, size_t *ret_length) {
                         break;
                 length += (size_t) n;
         }
-        if (length > max)
-                return -EFBIG;
         data[length] = '\0';
         *ret_length = length;
         *ret_data = take_ptr(data);

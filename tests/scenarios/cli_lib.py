@@ -141,6 +141,14 @@ def state(pid):
     return value[0] if value else None
 
 
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
 def cpu_groups():
     """Where a group with a CPU limit can be made, and how the limit is written."""
     if os.path.isfile("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") or glob.glob("/sys/fs/cgroup/cpu/tasks"):

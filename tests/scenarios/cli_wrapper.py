@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 
-from cli_lib import (FILES, PROGRAM, Skip, children, equal, finish, group, kill_tree, main, proc_status, run, start, start_in,
-                     state, test, until, until_listening, want)
+from cli_lib import (FILES, PROGRAM, Skip, children, command_of, equal, finish, group, kill_tree, main, proc_status, run, start,
+                     start_in, state, test, until, until_listening, want)
 
 RUN = ["run", *FILES, "--"]
 PYTHON = sys.executable
@@ -48,7 +48,8 @@ def command_that_cannot_run_is_126_or_127():
             pass
         for command, status, sentence in ((folder + "/none", 127, "No such file"), ("no-such-command", 127, "No such file"),
                                           (plain, 126, "Permission denied"), (folder, 126, "Permission denied")):
-            result = run(*RUN, command)
+            # A folder in PATH that may not be entered would hide that there is no such command.
+            result = run(*RUN, command, env={"PATH": "/usr/bin:/bin"})
             equal(result.status, status, f"status of {command}")
             want(f"{command}: {sentence}" in result.err, f"{command}: {result.err!r}")
             equal(result.err.count("\n"), 1, f"lines about {command}")
@@ -419,14 +420,6 @@ def stop_and_continue_sent_to_the_wrapper_reach_both():
     finally:
         kill_tree(keeper.pid)
         keeper.communicate()
-
-
-def command_of(pid):
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            return file.read().strip()
-    except OSError:
-        return None
 
 
 main()

@@ -79,6 +79,25 @@ Test(host_cgroup_tree, paths_above_our_namespace_are_named_from_the_mounts_top) 
         }
 }
 
+Test(host_cgroup_tree, usage_is_not_taken_from_a_hierarchy_that_begins_elsewhere) {
+        cleanup_fixture struct fixture fixture = {0};
+        struct cgroup_chain chain;
+
+        fixture_make(&fixture);
+        fixture_write(&fixture, "proc/self/mountinfo",
+                      "32 31 0:29 /../.. /host/cpu rw - cgroup cgroup rw,cpu\n"
+                      "33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n");
+        fixture_write(&fixture, ".cgroup-namespace", "/pod/a");
+        fixture_write(&fixture, "proc/100/cgroup", "2:cpuacct:/x\n1:cpu:/x\n");
+        fixture_write(&fixture, "host/cpu/pod/a/x/cpu.shares", "1024\n");
+        /* A group of that name below our own. */
+        fixture_write(&fixture, "sys/fs/cgroup/cpuacct/pod/a/x/cpuacct.usage", "1\n");
+        chain = chain_of(&fixture);
+        cr_expect_str_eq(chain.levels[0].path, "/pod/a/x");
+        for (size_t i = 0; i < chain.levels_count; i++)
+                cr_expect(chain.levels[i].stat.usage_ns == ABSENT);
+}
+
 Test(host_cgroup_tree, without_the_namespaces_place_our_own_mount_and_the_common_root_are_left) {
         static const char namespaces[][8] = {"", "/pod", "pod/a"};
 
