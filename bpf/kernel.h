@@ -85,6 +85,7 @@ struct rq {
         __u64 clock_pelt;
         unsigned long lost_idle_time;
         int cpu;
+        struct task_struct *curr;
         struct task_struct *idle;
 };
 struct task_group;

@@ -147,8 +147,10 @@ static __always_inline int move_ends(struct task_struct *p) {
         __u64 now = clock_guess();
         thread_lock(r);
         thread_follow(p, r, now);
-        if (r->state == THREAD_WAIT)
+        if (r->state == THREAD_WAIT) {
+                r->wait_ns += since(now, r->since_ns); /* the move itself: on no queue, it waits for locks */
                 thread_open(r, p->se.cfs_rq, true, false, now);
+        }
         thread_unlock(r);
         return 0;
 }
@@ -194,7 +196,9 @@ static __always_inline int throttle_begins(struct task_group *tg, struct rq *rq)
                 if (upper && upper->since_ns && upper->group == (__u64) parent)
                         rec->depth = upper->depth + 1;
         }
-        if (g && rec->container && queue_threads(q))
+        /* The running thread is not stalled before it stops: at its switch, or (6.18 on) when it leaves the kernel. */
+        struct cfs_rq *running = BPF_CORE_READ(rq, curr, se.cfs_rq);
+        if (g && rec->container && queue_threads(q) > (running == q))
                 queue_open(rec, now, now, rec->total_ns, rec->depth >= g->above_levels);
         return 0;
 }

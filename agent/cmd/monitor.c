@@ -44,6 +44,10 @@ static void speak(struct monitor *monitor, const struct window_row *row) {
         struct history_entry *entry = NULL;
         bool unmeasured = row->judgement.verdict == VERDICT_NOT_MEASURED;
 
+        /* First seen at this very moment: its first window begins now. */
+        if (row->facts.window_ns == 0)
+                return;
+
         if (history_get(&monitor->history, row->sample->id, &entry) >= 0) {
                 entry->seen = true;
                 history_add(entry, &row->facts, window_row_is_lossless(&row->facts, &row->judgement));
@@ -101,7 +105,11 @@ static int look_again(struct monitor *monitor, struct instant at, struct why *wh
         struct session *session = &monitor->session;
         int r = session->probe ? session_read(session, at, why) : -ENOENT;
 
-        if (r >= 0 || (session->probe && !probe_target_alive(session->probe)))
+        if (r >= 0) {
+                session_forget(session);
+                return r;
+        }
+        if (session->probe && !probe_target_alive(session->probe))
                 return r;
         r = session_reopen(session, why);
         return r < 0 ? r : session_read(session, at, why);

@@ -11,6 +11,7 @@
 #include "../base/memory.h"
 #include "../judge/lost.h"
 #include "../judge/ratio.h"
+#include "../probe/assemble.h"
 #include "command.h"
 #include "scope.h"
 
@@ -145,6 +146,11 @@ int session_extend(struct session *session, struct instant at, struct why *why) 
         return 0;
 }
 
+void session_forget(struct session *session) {
+        snapshot_free(session->previous);
+        session->previous = NULL;
+}
+
 bool session_is_replay(const struct session *session) {
         return session->replay;
 }
@@ -190,6 +196,16 @@ bool window_row_is_lossy(const struct facts *facts, const struct judgement *judg
         return ratio_reaches(lost.contention_ns + lost.steal_ns, lost.wanted_ns, options->warn_lost_ppm);
 }
 
+/* A container whose group is gone has figures, but no name any more; the snapshot before still had it. */
+static const struct container_sample *known_by_name(const struct session *session,
+                                                    const struct container_sample *sample) {
+        const struct container_sample *before = NULL;
+
+        if (!sample->cgroup && session->previous)
+                before = snapshot_container(session->previous, sample->id);
+        return before ? before : sample;
+}
+
 static int judge_container(const struct session *session, const struct container_sample *sample,
                            struct window *window) {
         const struct facts_options facts_options = {.warn_stall_ns = session->options->warn_stall_ns};
@@ -203,7 +219,8 @@ static int judge_container(const struct session *session, const struct container
         if (!row)
                 return -ENOMEM;
         row->sample = sample;
-        row->identity = session_identity(sample, row->container_id);
+        row->identity = session_identity(known_by_name(session, sample), row->container_id);
+        row->identity.process_id = sample->first_pid;
         r = facts_of_window(session->previous, session->current, sample->id, &facts_options, window->arena,
                             &row->facts);
         if (r < 0)

@@ -59,6 +59,8 @@ int session_set_loop(struct session *session, struct loop *loop);
 int session_read(struct session *session, struct instant at, struct why *why);
 /* The same, but the previous one stays: the window grows. Only for method files, whose figures are all cumulative. */
 int session_extend(struct session *session, struct instant at, struct why *why);
+/* Drops the previous snapshot: no window reaches across this moment. */
+void session_forget(struct session *session);
 /* After the first read: does the folder of --root hold a capture, to be shown without waiting? */
 bool session_is_replay(const struct session *session);
 /* Facts and verdicts of the window between the two snapshots (of all time seen, if there is only one). 0 or negative errno. */

@@ -310,10 +310,13 @@ static bool is_root_seen(const struct container_sample *sample) {
 
 int facts_limits(const struct facts_window *window, struct facts *facts) {
         const struct container_sample *sample = window->now ? window->now : window->before;
+        /* Its group is gone, but its threads ran in this window: the limit that was seen last held them. */
+        if (window->before && sample->chain.levels_count == 0 && sample->groups_count == 0)
+                sample = window->before;
         struct limits limits = {.sums = &window->sums, .is_measured = facts->measured};
 
         int r = levels_make(&limits.now, sample, window->arena);
-        if (r == 0 && window->now && window->before)
+        if (r == 0 && sample == window->now && window->before)
                 r = levels_make(&limits.before, window->before, window->arena);
         if (r < 0)
                 return r;

@@ -159,16 +159,79 @@ static void level_from_record(struct group_level *out, const struct drain_level 
         out->burst_time_ns = known_or_absent(in->burst_time_ns);
 }
 
-static struct container_sample *find_container(struct snapshot *snapshot, uint64_t id) {
+/* Where a container is in the snapshot, by its id. Nothing is sorted there before all is known, so this is a list beside it. */
+struct place {
+        uint64_t id;
+        size_t at;
+};
+
+struct places {
+        struct place *items;
+        size_t count;
+};
+
+static int compare_place(const void *a, const void *b) {
+        const struct place *x = a, *y = b;
+
+        return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Of all containers that the snapshot has by now. */
+static int places_make(struct places *places, const struct snapshot *snapshot) {
+        free(places->items);
+        places->count = 0;
+        places->items = calloc(snapshot->containers_count + 1, sizeof(*places->items));
+        if (!places->items)
+                return -ENOMEM;
         for (size_t i = 0; i < snapshot->containers_count; i++)
+                places->items[places->count++] = (struct place) { snapshot->containers[i].id, i };
+        qsort(places->items, places->count, sizeof(*places->items), compare_place);
+        return 0;
+}
+
+static struct container_sample *find_container(const struct places *places, struct snapshot *snapshot, uint64_t id) {
+        struct place key = { .id = id };
+        const struct place *found = bsearch(&key, places->items, places->count, sizeof(key), compare_place);
+
+        return found ? &snapshot->containers[found->at] : NULL;
+}
+
+/* One that was added since @places was made: a table that is written to while it is read may show an entry twice. */
+static struct container_sample *find_added(const struct places *places, struct snapshot *snapshot, uint64_t id) {
+        for (size_t i = places->count; i < snapshot->containers_count; i++)
                 if (snapshot->containers[i].id == id)
                         return &snapshot->containers[i];
         return NULL;
 }
 
+/* Fills in what the kernel knows of the containers, and adds those that only it has seen. */
+static int add_measured(const struct drained *drained, struct places *places, struct snapshot *snapshot) {
+        int r = places_make(places, snapshot);
+
+        if (r < 0)
+                return r;
+        DRAINED_EACH(drained, head) {
+                const struct drain_container *in = (const void *) head;
+                struct container_sample *out;
+
+                if (head->kind != DRAIN_CONTAINER)
+                        continue;
+                out = find_container(places, snapshot, in->id);
+                if (!out)
+                        out = find_added(places, snapshot, in->id);
+                if (!out) {
+                        out = &snapshot->containers[snapshot->containers_count++];
+                        container_sample_init(out);
+                        out->id = in->id;
+                }
+                container_from_record(out, drained, in);
+        }
+        return snapshot->containers_count > places->count ? places_make(places, snapshot) : 0;
+}
+
 /* Containers: those that files show, then those that only the kernel has seen. */
 static int assemble_containers(const struct probe_options *options, const struct drained *drained, struct root *root,
-                               struct snapshot *snapshot, struct why *why) {
+                               struct snapshot *snapshot, struct places *places, struct why *why) {
         struct target_container *targets = NULL;
         size_t count = 0, seen = 0;
         bool cut = false;
@@ -189,33 +252,22 @@ static int assemble_containers(const struct probe_options *options, const struct
                 container_sample_init(out);
                 container_sample_from_target(out, &targets[i]);
         }
-        DRAINED_EACH(drained, head) {
-                const struct drain_container *in = (const void *) head;
-                struct container_sample *out;
-
-                if (head->kind != DRAIN_CONTAINER)
-                        continue;
-                out = find_container(snapshot, in->id);
-                if (!out) {
-                        out = &snapshot->containers[snapshot->containers_count++];
-                        container_sample_init(out);
-                        out->id = in->id;
-                }
-                container_from_record(out, drained, in);
-        }
         if (cut)
                 snapshot->lost[LOST_CONTAINERS_FULL]++;
+        int error = add_measured(drained, places, snapshot);
+        if (error < 0)
+                return error;
         return snapshot->containers_count > 0 || r == 0 ? 0 : r;
 }
 
-static int assemble_levels(const struct drained *drained, struct snapshot *snapshot) {
+static int assemble_levels(const struct drained *drained, const struct places *places, struct snapshot *snapshot) {
         DRAINED_EACH(drained, head) {
                 const struct drain_level *in = (const void *) head;
                 struct container_sample *out;
 
                 if (head->kind != DRAIN_LEVEL || in->index >= GROUP_DEPTH_MAX)
                         continue;
-                out = find_container(snapshot, in->container);
+                out = find_container(places, snapshot, in->container);
                 if (!out)
                         continue;
                 if (!out->groups) {
@@ -316,6 +368,7 @@ int bpf_assemble(struct probe_backend *base, const struct drained *drained, stru
                  struct why *why) {
         struct bpf_backend *backend = bpf_backend_of(base);
         uint64_t from = backend->last_assembled_ns ? backend->last_assembled_ns : drained->from_ns;
+        struct places places = { 0 };
         int r;
 
         snapshot->exact = drained->clock_source != CLOCK_SOURCE_PELT;
@@ -324,17 +377,17 @@ int bpf_assemble(struct probe_backend *base, const struct drained *drained, stru
         r = proc_machine(root, &snapshot->machine);
         if (r < 0)
                 return why_set(why, r, "cannot read the machine's figures from /proc: %s", strerror(-r));
-        r = assemble_containers(&backend->options, drained, root, snapshot, why);
+        r = assemble_containers(&backend->options, drained, root, snapshot, &places, why);
         if (r == 0)
-                r = assemble_levels(drained, snapshot);
+                r = assemble_levels(drained, &places, snapshot);
+        free(places.items);
         if (r == 0)
                 r = assemble_threads(drained, snapshot);
-        for (size_t i = 0; i < snapshot->containers_count && r == 0; i++) {
-                struct container_sample *c = &snapshot->containers[i];
-
-                c->measured_whole = c->measured && backend->last_assembled_ns != 0;
-                r = bpf_intervals(drained, from, snapshot->arena, c);
-        }
+        for (size_t i = 0; i < snapshot->containers_count; i++)
+                snapshot->containers[i].measured_whole =
+                                snapshot->containers[i].measured && backend->last_assembled_ns != 0;
+        if (r == 0)
+                r = bpf_intervals(drained, from, snapshot);
         if (r < 0)
                 return r;
         hold_floors(backend, snapshot);

@@ -96,8 +96,8 @@ void bpf_name_roots(struct bpf_backend *backend, const struct snapshot *snapshot
 /* bpf_assemble.c */
 int bpf_assemble(struct probe_backend *base, const struct drained *drained, struct root *root, struct snapshot *snapshot,
                  struct why *why);
-/* bpf_intervals.c: the disjoint, sorted stalls of @container within the window, in the snapshot's arena. */
-int bpf_intervals(const struct drained *drained, uint64_t from_ns, struct arena *arena, struct container_sample *container);
+/* bpf_intervals.c: the disjoint, sorted stalls of each of the snapshot's containers within the window, in its arena. */
+int bpf_intervals(const struct drained *drained, uint64_t from_ns, struct snapshot *snapshot);
 /* bpf_saved.c */
 int bpf_drained_save(const struct drained *drained, const char *directory, struct why *why);
 int bpf_drained_load(struct probe_backend *base, struct root *root, struct drained **ret_drained, struct why *why);

@@ -40,25 +40,50 @@ static void sweep_folds(struct bpf_backend *backend, const struct drained *drain
         }
 }
 
-static bool has_thread(const struct drained *drained, uint64_t container) {
+static int compare_u64(const void *a, const void *b) {
+        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+        return x < y ? -1 : x > y;
+}
+
+/* The containers that threads are in, sorted, most of them several times. NULL: out of memory. */
+static uint64_t *containers_with_threads(const struct drained *drained, size_t *ret_count) {
+        uint64_t *ids;
+        size_t count = 0;
+
+        DRAINED_EACH(drained, head)
+                count += head->kind == DRAIN_THREAD;
+        ids = calloc(count + 1, sizeof(*ids));
+        if (!ids)
+                return NULL;
+        count = 0;
         DRAINED_EACH(drained, head) {
                 const struct drain_thread *thread = (const void *) head;
 
-                if (head->kind == DRAIN_THREAD && thread->rec.container == container)
-                        return true;
+                if (head->kind == DRAIN_THREAD && (count == 0 || ids[count - 1] != thread->rec.container))
+                        ids[count++] = thread->rec.container;
         }
-        return false;
+        qsort(ids, count, sizeof(*ids), compare_u64);
+        *ret_count = count;
+        return ids;
 }
 
 static void sweep_containers(struct bpf_backend *backend, const struct drained *drained) {
         int fd = bpf_map__fd(backend->skeleton->maps.containers);
+        cleanup_free uint64_t *with_threads = NULL;
+        size_t count = 0;
 
         DRAINED_EACH(drained, head) {
                 const struct drain_container *container = (const void *) head;
 
-                if (head->kind != DRAIN_CONTAINER || container->rec.runnable > 0)
+                if (head->kind != DRAIN_CONTAINER || container->rec.runnable > 0 ||
+                    drained_mono(drained, container->rec.level_since_ns) >= drained->from_ns)
                         continue;
-                if (drained_mono(drained, container->rec.level_since_ns) < drained->from_ns && !has_thread(drained, container->id))
+                if (!with_threads)
+                        with_threads = containers_with_threads(drained, &count);
+                if (!with_threads)
+                        return;
+                if (!bsearch(&container->id, with_threads, count, sizeof(*with_threads), compare_u64))
                         bpf_map_delete_elem(fd, &container->id);
         }
 }
@@ -95,12 +120,6 @@ void bpf_sweep(struct bpf_backend *backend, const struct drained *drained) {
         sweep_folds(backend, drained);
         sweep_containers(backend, drained);
         sweep_groups(backend, drained);
-}
-
-static int compare_u64(const void *a, const void *b) {
-        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
-
-        return x < y ? -1 : x > y;
 }
 
 void bpf_name_roots(struct bpf_backend *backend, const struct snapshot *snapshot) {

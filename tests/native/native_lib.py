@@ -3,6 +3,7 @@
 
 import atexit
 import contextlib
+import functools
 import json
 import os
 import select
@@ -15,11 +16,12 @@ import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenarios"))
 import cli_lib  # noqa: E402  pylint: disable=wrong-import-position
-from cli_lib import (PROGRAM, Skip, equal, finish, is_blocked, run, start, try_rmdir, until,  # noqa: E402,F401
-                     until_listening, want, write)
+from cli_lib import PROGRAM, Skip, equal, try_rmdir, want, write  # noqa: E402,F401  pylint: disable=wrong-import-position
 
 LOAD = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "tests/load"))
-DEADLINE = cli_lib.DEADLINE = 60.0  # a crowded machine is no failure
+DEADLINE = 60.0  # a crowded machine is no failure
+run = functools.partial(cli_lib.run, timeout=DEADLINE)
+until = functools.partial(cli_lib.until, timeout=DEADLINE)
 METHODS = ("tracepoints", "files")
 MS = 1000000
 LINE_MAX = 16384
@@ -49,8 +51,7 @@ def each_method(function):
 def need(method):
     """Skips unless the method works here at all."""
     if method not in works:
-        result = run("check", "--method", method, "--pid", str(os.getpid()), "--for", "100ms", "--threads", "0",
-                     timeout=DEADLINE)
+        result = run("check", "--method", method, "--pid", str(os.getpid()), "--for", "100ms", "--threads", "0")
         works[method] = (result.status, result.err.strip().splitlines()[:1])
     if works[method][0] != 0:
         raise Skip(f"method {method} does not work here: {' '.join(works[method][1])[:200]}")
@@ -139,6 +140,13 @@ class Group:
         else:
             write(f"{self.path}/cpu.max", f"{quota} {period}")
 
+    def preferred(self):
+        """Before all that runs elsewhere on this machine: what the group wants it gets, up to its limit."""
+        if self.version == 1:
+            write(f"{self.path}/cpu.shares", "262144")
+        else:
+            write(f"{self.path}/cpu.weight", "10000")
+
     def stat(self, file="cpu.stat"):
         with open(f"{self.path}/{file}", encoding="utf-8") as lines:
             return {key: int(value) for key, value in (line.split() for line in lines)}
@@ -182,6 +190,8 @@ def group(*, below=None, quota_ms=None, period_ms=100, name=None):
         if version == 2:
             write(f"{folder}/cgroup.subtree_control", "+cpu")
         os.mkdir(made.path)
+        if not below:
+            made.preferred()
     except OSError as error:
         raise Skip(f"no group of the cpu controller can be made: {error}") from None
     try:

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 
 from native_lib import (LOAD, METHODS, MS, PROGRAM, Skip, check, containers, equal, group, hierarchy, load, main, near, need, one,
@@ -43,9 +42,9 @@ def compare_ids(report, inside, hidden=True):
     there = ids_of(inside)
     workers = [thread for thread in report["threads"] if thread["name"].startswith("busy-")]
     equal(len(workers), 2, f"workers in {[t['name'] for t in report['threads']]}")
+    want(sum(worker["stall_ns"] for worker in workers) > 0, "no stall")
     for worker in workers:
         want((worker["pid"], worker["tid"]) in there, f"{worker['name']} is {worker['pid']}/{worker['tid']}, there are {sorted(there)}")
-        want(worker["stall_ns"] > 0, f"{worker['name']} has no stall")
         if hidden:
             want("host_pid" not in worker and "host_tid" not in worker, f"{worker['name']} has numbers of the agent's namespace")
 
@@ -70,7 +69,8 @@ def a_sidecar_sees_its_siblings_without_seeing_their_processes():
             equal(report["limit"]["quota_ns"], 40 * MS, "its quota")
             equal(report["limit"]["level"], "container", "level of the limit")
             want(report["verdict"] in ("quota", "mixed", "contention") and report["causes"]["quota_ns"] > 0, f"{report['verdict']}")
-            want(report["periods"]["throttled"] > 0, "no throttled period")
+            # Its files are out of sight, but the scheduler's own group has the counters.
+            want(report.get("periods", {}).get("throttled", 0) > 0, "no periods of a group whose files are out of sight")
 
 
 @test
@@ -100,9 +100,12 @@ def a_limit_above_what_can_be_seen_is_found():
     with pod(pod_ms=40) as (_, app, _):
         report = one(check("--scope", "self", "--for", "1s", "--method", "tracepoints", wrap=contained(app), preexec_fn=app.enter))
         compare_ancestor(report)
-        files = one(check("--scope", "self", "--for", "1s", "--method", "files", wrap=contained(app), preexec_fn=app.enter))
+        # With files it must see the threads: here they are in its own PID namespace.
+        beside = '"$0" busy --here --seconds 60 --no-wait >/dev/null & "$@"; s=$?; kill $!; exit $s'
+        files = one(check("--scope", "self", "--for", "1s", "--method", "files", wrap=[*contained(app), "sh", "-c", beside, LOAD],
+                          preexec_fn=app.enter))
     want("limit" not in files, f"files see a limit: {files.get('limit')}")
-    want(files["verdict"] in ("ancestor-quota", "not-measured"), f"verdict from files {files['verdict']}")
+    want(files["verdict"] in ("ancestor-quota", "mixed"), f"verdict from files {files['verdict']}")
     want(files.get("ancestor_throttled_ns", 1) > 0, "the kernel's own counter shows that something above was at work")
 
 
@@ -119,7 +122,7 @@ def files_alone_say_what_would_let_them_see():
 
 @test
 def ids_of_nested_pid_namespaces_are_translated():
-    with load("pidns", "--group", f"throttlescope-native-{os.getpid()}-ns", "--seconds", "60", "quota=40ms") as work:
+    with group() as above, load("pidns", "--group", f"{above.name.rsplit('/', 1)[1]}/work", "--seconds", "60", "quota=40ms") as work:
         workers = {t["tid"]: t for t in work.setup["threads"] if t["role"] != "leader"}
         for method in METHODS:
             need(method)

@@ -7,7 +7,7 @@ import random
 import re
 import shutil
 
-from native_lib import busy, each_method, equal, group, main, need, records, run, scratch, test, want
+from native_lib import busy, each_method, equal, group, main, need, records, run, scratch, test, want, write
 
 MOMENTS = 60
 random.seed(os.environ.get("SEED", "20261130"))
@@ -15,7 +15,7 @@ random.seed(os.environ.get("SEED", "20261130"))
 
 def captured(form, method, folder):
     with group(quota_ms=30) as limited, busy(limited):
-        return run("check", "--cgroup", limited.name, "--for", "500ms", "--method", method, "-o", form, "--capture", folder, timeout=60)
+        return run("check", "--cgroup", limited.name, "--for", "500ms", "--method", method, "-o", form, "--capture", folder)
 
 
 @each_method
@@ -162,7 +162,7 @@ def a_broken_manifest_is_refused_with_its_place():
 def a_missing_tick_is_named(method):
     refused("no second tick", replaced("tick-001", nothing), "tick.?1|tick-001", method=method)
     refused("no first tick", replaced("tick-000", nothing), "tick.?0|tick-000", method=method)
-    refused("a tick that is a file", replaced("tick-001", lambda path: text_of("", "x")(path)), "tick.?1|tick-001", method=method)
+    refused("a tick that is a file", replaced("tick-001", lambda path: write(path, "x")), "tick.?1|tick-001", method=method)
     refused("a tick that leads out", replaced("tick-001", lambda path: os.symlink("/", path)), "tick.?1|tick-001", method=method)
 
 
@@ -179,7 +179,7 @@ def junk_in_any_captured_file_is_no_crash(method):
         for junk in random.sample(JUNK, 3):
             result = spoiled(method, text_of(path, junk))
             want(result.status in (0, 1, 3), f"{path} of {junk[:20]!r}: exit status {result.status}: {result.err}")
-            want(result.status == 0 or result.err, f"{path} of {junk[:20]!r}: exit status {result.status} without a word")
+            want(result.status == 0 or result.err or "not-measured" in result.out, f"{path} of {junk[:20]!r}: exit status {result.status} without a word")
             records(result.out)
 
 
@@ -208,7 +208,7 @@ def numbers_changed_at_random_are_no_crash():
     for number in range(MOMENTS):
         result = spoiled("tracepoints", json_of(random.choice((MAPS, "tick-000/maps.json")), shake))
         want(result.status in (0, 1, 3), f"change {number}: exit status {result.status}: {result.err}")
-        want(result.status == 0 or result.err, f"change {number}: exit status {result.status} without a word")
+        want(result.status == 0 or result.err or "not-measured" in result.out, f"change {number}: exit status {result.status} without a word")
         records(result.out)
 
 

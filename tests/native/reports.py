@@ -3,12 +3,9 @@
 
 import json
 import os
-import re
-import signal
 import subprocess
-import time
 
-from native_lib import (LOAD, MEASURED, MS, PROGRAM, METHODS, Watch, busy, check, containers, each_method, equal, group, load, main,
+from native_lib import (MEASURED, MS, PROGRAM, METHODS, Watch, busy, check, containers, each_method, equal, group, load, main,
                         near, need, one, run, running, scratch, test, until, want)
 
 COLUMNS = 100
@@ -17,8 +14,9 @@ COLUMNS = 100
 def whole(method, name, *words, seconds="1.2"):
     """check that begins before the work of `load` does, and is ended after it: its window holds all of it."""
     capture = scratch(f"whole-{method}-{name}")
-    with load(*words, "--group", name, "--seconds", seconds, go=False) as work:
-        cgroup = work.setup["groups"][0]["cgroup"]
+    with group(name=name) as above, \
+            load(*words, "--group", f"{name}/work", "--seconds", seconds, go=False) as work:
+        cgroup = f"{above.name}/work"
         with Watch("--cgroup", cgroup, "--for", "10m", "--method", method, "--capture", capture, command="check") as looking:
             until(lambda: ticks_of(capture) > 0, "the first look")
             work.go()
@@ -72,7 +70,7 @@ def compare_identities(report):
 
 def compare_group(report, truth, slack=2):
     """The kernel's counters over the same work; before and after it nothing ran, but a period can be counted late."""
-    counted = one(of_type(truth, "group"), "group")
+    counted = one([g for g in of_type(truth, "group") if g["path"].endswith("/work")], "group")
     near(report["periods"]["total"], counted["nr_periods"], 0, slack, "periods")
     near(report["periods"]["throttled"], counted["nr_throttled"], 0, slack, "throttled periods")
     near(report["runqueue_throttled_ns"], counted["throttled_ns"], 0.01, 3 * MS, "the queues' throttled time")

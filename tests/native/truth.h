@@ -34,7 +34,8 @@ struct truth {
         struct truth_group groups[TRUTH_GROUPS_MAX];
         size_t groups_count;
         uint64_t processes_cpu_ns; /* all processes of the workload, their ended threads included */
-        uint64_t steal_ns;
+        uint64_t steal_ns; /* of the machine within the run; and its interrupts, which are in run but not in sum_exec_runtime */
+        uint64_t irq_ns;
         unsigned cpus;
 };
 

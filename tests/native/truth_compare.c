@@ -103,6 +103,11 @@ static bool is_measured(const struct measured *m, const struct truth_thread *t) 
                         (m->test->group == 0 || t->group_id == m->truth->groups[m->test->group].id);
 }
 
+/* Time of the machine that is in a thread's wall time, but neither in its CPU clock nor anybody's to lose. */
+static uint64_t unseen_ns(const struct measured *m) {
+        return m->truth->steal_ns + m->truth->irq_ns;
+}
+
 static uint64_t slack_of(const struct truth_thread *t) {
         return t->switches * PER_SWITCH_NS + 1000000;
 }
@@ -124,7 +129,7 @@ static void compare_delay(struct comparison *c, const struct truth_thread *t, ui
         uint64_t lost = own_lost(t), slack = slack_of(t);
         bool credible = t->exec_ns + t->run_delay_ns <= t->wall_ns + t->tail_ns + t->wall_ns / 50 + slack;
         bool kernel = near(delay, t->run_delay_ns, t->run_delay_ns, tolerance(m, 10), slack);
-        bool own = near(delay, lost, t->wall_ns, of_wall, slack + m->truth->steal_ns);
+        bool own = near(delay, lost, t->wall_ns, of_wall, slack + unseen_ns(m));
 
         if (!credible)
                 note(c, "%s: run_delay and CPU are %.0f ms, more than its wall time of %.0f ms", t->name,
@@ -134,7 +139,8 @@ static void compare_delay(struct comparison *c, const struct truth_thread *t, ui
         if (credible && !kernel)
                 fail(c, "%s: stall+wait %.2f %% off run_delay (%.1f for %.1f ms)", t->name, off_by(delay, t->run_delay_ns),
                      (double) delay / 1e6, (double) t->run_delay_ns / 1e6);
-        if (!(m->test->checks & CHECK_WOKEN) && !own)
+        /* A virtual machine's timers come late, which a thread that sleeps takes for its own time. */
+        if (!(m->test->checks & CHECK_WOKEN) && !(m->virtual_machine && t->sleep_ns) && !own)
                 fail(c, "%s: stall+wait %.2f %% off its own lost time (%.1f for %.1f ms)", t->name, off_by(delay, lost),
                      (double) delay / 1e6, (double) lost / 1e6);
 }
@@ -154,10 +160,9 @@ static void compare_thread(struct comparison *c, const struct truth_thread *t, d
         if (!near(w.exec, t->exec_ns, t->exec_ns, tolerance(m, 10), slack))
                 fail(c, "%s: CPU time %.2f %% off sum_exec_runtime (%.1f for %.1f ms)", t->name, off_by(w.exec, t->exec_ns),
                      (double) w.exec / 1e6, (double) t->exec_ns / 1e6);
-        if (!near(w.run, t->exec_ns, t->exec_ns, tolerance(m, 10), slack + m->truth->steal_ns))
-                fail(c, "%s: run %.2f %% off sum_exec_runtime (%.1f for %.1f ms, steal %.1f)", t->name,
-                     off_by(w.run, t->exec_ns), (double) w.run / 1e6, (double) t->exec_ns / 1e6,
-                     (double) m->truth->steal_ns / 1e6);
+        if (!near(w.run, t->exec_ns, t->exec_ns, tolerance(m, 10), slack + unseen_ns(m)))
+                fail(c, "%s: run %.2f %% off sum_exec_runtime (%.1f for %.1f ms, steal and interrupts %.1f)", t->name,
+                     off_by(w.run, t->exec_ns), (double) w.run / 1e6, (double) t->exec_ns / 1e6, (double) unseen_ns(m) / 1e6);
         compare_delay(c, t, w.stall + w.wait);
         if (w.above > w.stall)
                 fail(c, "%s: stall above the container is more than its stall", t->name);
@@ -262,7 +267,7 @@ static uint64_t sum_of_all(const struct measured *m, uint64_t *ret_spent) {
 static void compare_sums(struct comparison *c) {
         const struct measured *m = c->m;
         uint64_t spent, exec = sum_of_all(m, &spent), truth = m->truth->processes_cpu_ns, delay = 0, wall = 0, children = 0, lost;
-        bool processes = false;
+        bool processes = false; /* a process wakes its parent later still */
 
         for (size_t i = 0; i < m->truth->threads_count; i++) {
                 truth += m->truth->threads[i].children_exec_ns;
@@ -274,7 +279,8 @@ static void compare_sums(struct comparison *c) {
                 known_add(&delay, m->facts->threads[i].stall_ns);
                 known_add(&delay, m->facts->threads[i].wait_ns);
         }
-        if (!near(exec, truth, truth, tolerance(m, 10), 2000000 + children * PER_SWITCH_NS))
+        /* What a thread uses after its process' sum was taken, at its very end: microseconds, much more in an emulated machine. */
+        if (!near(exec, truth, truth, tolerance(m, 10), 2000000 + children * (m->virtual_machine ? 500000 : 2 * PER_SWITCH_NS)))
                 fail(c, "all threads ran %.1f ms, the processes say %.1f ms (%.2f %%)", (double) exec / 1e6, (double) truth / 1e6,
                      off_by(exec, truth));
         /*
@@ -282,8 +288,8 @@ static void compare_sums(struct comparison *c) {
          * ended, then both can lose at once: it is a lower bound there.
          */
         lost = wall > truth ? wall - truth : 0;
-        if (children && !near(delay, lost, wall, tolerance(m, 20), children * PER_SWITCH_NS + m->truth->steal_ns) &&
-            (processes || delay < lost || delay > 2 * lost))
+        if (children && !near(delay, lost, wall, tolerance(m, 20), children * PER_SWITCH_NS + unseen_ns(m)) &&
+            (delay < lost || delay > lost * (processes ? 5 : 8) / 4))
                 fail(c, "all threads lost %.1f ms, by the spawners' clocks %.1f ms (%.2f %%)", (double) delay / 1e6,
                      (double) lost / 1e6, off_by(delay, lost));
         note(c, "%llu ended, CPU of all %+.2f %%, lost by all %+.2f %%", (unsigned long long) children, off_by(exec, truth),

