@@ -35,41 +35,6 @@ static __always_inline __u64 pelt_clock_at(struct cfs_rq *q, const bool here, __
         return cpu < CPUS_MAX ? now - pelt_offsets[cpu] : 0;
 }
 
-/*
- * Reads the throttled clock of @q into the record. @direct: @q may be dereferenced. @here: the caller holds that queue's rq lock, so its
- * clock is fresh. Returns T.
- */
-static __always_inline __u64 queue_clock(struct cfs_rq *q, const bool direct, const bool here, __u64 now, struct queue_clock *ret) {
-        ret->base = 0;
-        ret->raw = 0;
-        ret->running = 0;
-        if (clock_source == CLOCK_SOURCE_HOOKS) {
-                __u64 key = (__u64) q;
-                struct queue_rec *rec = bpf_map_lookup_elem(&queues, &key);
-
-                if (!rec)
-                        return 0;
-                ret->base = rec->total_ns;
-                ret->raw = rec->since_ns;
-                ret->running = rec->since_ns ? since(now, rec->since_ns) : 0;
-        } else if (clock_source == CLOCK_SOURCE_SELF) {
-                if (!bpf_core_field_exists(q->throttled_clock_self))
-                        return 0;
-                ret->base = FIELD(direct, q, throttled_clock_self_time);
-                ret->raw = FIELD(direct, q, throttled_clock_self);
-                if (ret->raw)
-                        ret->running = since(now, ret->raw);
-        } else {
-                ret->base = pelt_throttled_total(q);
-                if (FIELD(direct, q, throttle_count)) {
-                        ret->raw = pelt_throttled_since(q);
-                        ret->running = since(pelt_clock_at(q, here, now), ret->raw);
-                        ret->raw |= 1; /* never 0 while it runs */
-                }
-        }
-        return ret->base + ret->running;
-}
-
 /* The record of a queue; a record left by a group whose address was reused is started anew. */
 static __always_inline struct queue_rec *queue_get(struct cfs_rq *q, __u64 tg, __u64 id, __u64 container) {
         __u64 key = (__u64) q;
@@ -153,6 +118,52 @@ static __always_inline void queue_close(struct queue_rec *rec, __u64 at) {
         c = container_find(rec->container);
         if (c)
                 container_stall(c, -1, at);
+}
+
+/* Its release was not seen when it happened; now it is known to be over. */
+static __always_inline void queue_released(struct queue_rec *rec, __u64 now) {
+        count_lost(LOST_AT_UNTHROTTLES, 1);
+        queue_close(rec, now);
+        rec->total_ns += since(now, rec->since_ns);
+        rec->since_ns = 0;
+}
+
+/*
+ * Reads the throttled clock of @q into the record. @direct: @q may be dereferenced. @here: the caller holds that queue's rq lock, so its
+ * clock is fresh. Returns T.
+ */
+static __always_inline __u64 queue_clock(struct cfs_rq *q, const bool direct, const bool here, __u64 now, struct queue_clock *ret) {
+        ret->base = 0;
+        ret->raw = 0;
+        ret->running = 0;
+        if (clock_source == CLOCK_SOURCE_HOOKS) {
+                __u64 key = (__u64) q;
+                struct queue_rec *rec = bpf_map_lookup_elem(&queues, &key);
+
+                if (!rec)
+                        return 0;
+                /* A kprobe is skipped while a map system call runs on its CPU: the kernel's own count tells what was missed. */
+                if (here && rec->since_ns && !FIELD(direct, q, throttle_count))
+                        queue_released(rec, now);
+                ret->base = rec->total_ns;
+                ret->raw = rec->since_ns;
+                ret->running = rec->since_ns ? since(now, rec->since_ns) : 0;
+        } else if (clock_source == CLOCK_SOURCE_SELF) {
+                if (!bpf_core_field_exists(q->throttled_clock_self))
+                        return 0;
+                ret->base = FIELD(direct, q, throttled_clock_self_time);
+                ret->raw = FIELD(direct, q, throttled_clock_self);
+                if (ret->raw)
+                        ret->running = since(now, ret->raw);
+        } else {
+                ret->base = pelt_throttled_total(q);
+                if (FIELD(direct, q, throttle_count)) {
+                        ret->raw = pelt_throttled_since(q);
+                        ret->running = since(pelt_clock_at(q, here, now), ret->raw);
+                        ret->raw |= 1; /* never 0 while it runs */
+                }
+        }
+        return ret->base + ret->running;
 }
 
 /* Is the lowest throttled group above the container? Levels of the container itself are looked at from the leaf up. */

@@ -42,7 +42,6 @@ enum lost_index {
         LOST_AT_MOVES,
         LOST_AT_UNTHROTTLES,
         LOST_AT_LEDGER,
-        LOST_AT_READ_FAILURES,
         LOST_AT_COUNT,
 };
 

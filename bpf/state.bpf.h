@@ -98,7 +98,7 @@ struct {
 /* When a thread or (with the high bit) a process was moved, where the scheduler's own function can't be hooked. */
 #define MOVED_PROCESS 0x80000000u
 struct {
-        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(type, BPF_MAP_TYPE_LRU_HASH); /* nobody takes entries out: the oldest make room */
         __uint(max_entries, 1024);
         __type(key, __u32);
         __type(value, __u64);

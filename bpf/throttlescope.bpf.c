@@ -180,11 +180,8 @@ static __always_inline int throttle_begins(struct task_group *tg, struct rq *rq)
         struct queue_rec *rec = queue_get(q, key, id, g && g->id == id ? g->container : 0);
         if (!rec)
                 return 0;
-        if (rec->since_ns) { /* its release was not seen */
-                count_lost(LOST_AT_UNTHROTTLES, 1);
-                rec->total_ns += since(now, rec->since_ns);
-                queue_close(rec, now);
-        }
+        if (rec->since_ns)
+                queue_released(rec, now);
         rec->since_ns = now;
         /* The walk goes down from the group that ran out: its record, if the parent is held too, tells how far up that is. */
         struct task_group *parent = BPF_CORE_READ(tg, parent);

@@ -33,8 +33,9 @@ struct facts {
         uint64_t limit_milli, quota_ns, period_ns, burst_ns; /* of the tightest level */
         enum limit_level limit_level;
         const char *limit_cgroup;
-        uint64_t own_limit_milli;      /* the container's own level, ABSENT: none */
-        bool ancestor_is_tighter;      /* the tightest limit above is tighter than what lies below it asks for */
+        const char *cgroup_v1_mount; /* where the cpu hierarchy of cgroup v1 is mounted, NULL: v2, or not known */
+        uint64_t own_limit_milli; /* the container's own level, ABSENT: none */
+        bool ancestor_is_tighter; /* the tightest limit above is tighter than what lies below it asks for */
         uint64_t weight;
 
         uint64_t cpu_used_ns;
@@ -44,18 +45,20 @@ struct facts {
         uint64_t stall_count, stall_wall_ns, stall_longest_ns, stall_p50_ns, stall_p99_ns;
         struct stall_interval stalls[FACTS_STALLS_MAX]; /* the longest, longest first */
         size_t stalls_count;
-        uint64_t stalls_long;          /* stalls, or stalls within one burst, of --warn-stall or more */
+        uint64_t stalls_long; /* stalls, or stalls within one burst, of --warn-stall or more */
 
         uint64_t quota_ns_lost, ancestor_ns_lost, contention_ns_lost, steal_ns_lost; /* causes.* */
         uint64_t machine_steal_ns;
 
         uint64_t wanted_milli, runnable_max, runnable_p99;
 
-        uint64_t burst_count, burst_cpu_p50_ns, burst_cpu_p99_ns, burst_cpu_max_ns, burst_gap_p50_ns, burst_longest_ns;
+        uint64_t burst_count, burst_cpu_p50_ns, burst_cpu_p99_ns, burst_cpu_max_ns, burst_gap_p50_ns,
+                        burst_longest_ns;
         uint64_t burst_slowdown_permille; /* 1000 = not slowed; ABSENT without bursts */
         uint64_t worst_burst_ns, worst_burst_stall_ns, worst_burst_at_ns;
 
-        struct thread_facts *threads;  /* all of them, sorted by stall, then run (files: by runqueue_delay, then run) */
+        struct thread_facts *
+                        threads; /* all of them, sorted by stall, then run (files: by runqueue_delay, then run) */
         size_t threads_count;
         uint64_t lost[LOST_REASON_COUNT]; /* in this window */
         const struct missing_item *missing;
@@ -74,4 +77,5 @@ int facts_of_window(const struct snapshot *previous, const struct snapshot *curr
                     const struct facts_options *options, struct arena *arena, struct facts *ret_facts);
 
 /* Value below which @permille of the distribution lies, interpolated in its bin and capped at @max_ns. ABSENT if empty. */
-uint64_t facts_quantile_u32(const uint32_t *bins, size_t count, unsigned shift, unsigned permille, uint64_t max_ns);
+uint64_t facts_quantile_u32(const uint32_t *bins, size_t count, unsigned shift, unsigned permille,
+                            uint64_t max_ns);

@@ -329,6 +329,11 @@ int facts_limits(const struct facts_window *window, struct facts *facts) {
                 facts->weight = sample->chain.levels[0].weight;
         if (limits.now.count == 0)
                 return 0;
+        if (sample->chain.levels_count > 0 && sample->chain.version == CGROUP_V1 && sample->chain.mount) {
+                facts->cgroup_v1_mount = arena_string(window->arena, sample->chain.mount);
+                if (!facts->cgroup_v1_mount)
+                        return -ENOMEM;
+        }
 
         fill_throttled(&limits, facts);
         if (limits.now.all[0].has_limit)

@@ -15,7 +15,7 @@ enum verdict {
         VERDICT_COUNT,
 };
 enum severity { SEVERITY_NONE, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_COUNT };
-const char *verdict_name(enum verdict verdict);    /* "ancestor-quota" */
+const char *verdict_name(enum verdict verdict); /* "ancestor-quota" */
 const char *severity_name(enum severity severity);
 
 struct evidence {
@@ -49,7 +49,8 @@ struct judgement {
 };
 
 /* A rule looks at facts and adds at most one finding. Returns 1 found, 0 not, negative errno. One file a rule. */
-typedef int (*judge_rule)(const struct facts *facts, const struct judge_options *options, struct arena *arena,
-                          struct finding *ret_finding);
+typedef int (*judge_rule)(const struct facts *facts, const struct judge_options *options,
+                          struct arena *arena, struct finding *ret_finding);
 /* Runs all rules. Strings and findings in @arena. 0 or -ENOMEM. */
-int judge(const struct facts *facts, const struct judge_options *options, struct arena *arena, struct judgement *ret_judgement);
+int judge(const struct facts *facts, const struct judge_options *options, struct arena *arena,
+          struct judgement *ret_judgement);

@@ -129,19 +129,24 @@ static const char *format_cpus(struct arena *arena, uint64_t milli) {
         return arena_format(arena, "%" PRIu64 ".%03" PRIu64, whole, rest);
 }
 
-static void set_for_group(struct arena *arena, const char *cgroup, uint64_t milli, uint64_t period_ns,
-                          struct fix *fix) {
+static void set_for_group(struct arena *arena, const char *v1_mount, const char *cgroup, uint64_t milli,
+                          uint64_t period_ns, struct fix *fix) {
         uint64_t period_us =
                         (is_known(period_ns) && period_ns >= NS_PER_US ? period_ns : DEFAULT_PERIOD_NS) /
                         NS_PER_US;
         uint64_t quota_us = ratio_scale_up(milli, period_us, 1000);
 
+        if (v1_mount && is_safe(v1_mount)) {
+                fix->setting = "cpu.cfs_quota_us";
+                fix->value = arena_format(arena, "%" PRIu64, quota_us);
+                fix->how = arena_format(arena, "echo %" PRIu64 " > '%s%s/cpu.cfs_quota_us'", quota_us,
+                                        v1_mount, cgroup);
+                return;
+        }
         fix->setting = "cpu.max";
         fix->value = arena_format(arena, "%" PRIu64 " %" PRIu64, quota_us, period_us);
-        fix->how = arena_format(arena,
-                                "echo '%" PRIu64 " %" PRIu64 "' > '/sys/fs/cgroup%s/cpu.max'"
-                                " (cgroup v1: echo %" PRIu64 " > '/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us')",
-                                quota_us, period_us, cgroup, quota_us, cgroup);
+        fix->how = arena_format(arena, "echo '%" PRIu64 " %" PRIu64 "' > '/sys/fs/cgroup%s/cpu.max'",
+                                quota_us, period_us, cgroup);
 }
 
 static void set_for_unit(struct arena *arena, const char *unit, uint64_t milli, struct fix *fix) {
@@ -190,8 +195,8 @@ static void set_in_kubernetes(struct arena *arena, bool is_pod, uint64_t milli, 
                             "--subresource resize";
 }
 
-int remedy_set_limit(struct arena *arena, enum limit_level level, const char *cgroup, uint64_t milli,
-                     uint64_t period_ns, struct fix *ret_fix) {
+int remedy_set_limit(struct arena *arena, const char *v1_mount, enum limit_level level, const char *cgroup,
+                     uint64_t milli, uint64_t period_ns, struct fix *ret_fix) {
         struct fix fix = {.who = level == LIMIT_ANCESTOR ? "platform" : "app"};
         enum manager manager = manager_of(level, cgroup);
 
@@ -212,7 +217,7 @@ int remedy_set_limit(struct arena *arena, enum limit_level level, const char *cg
                 set_for_container(arena, "podman", cgroup, milli, &fix);
                 break;
         case PLAIN_GROUP:
-                set_for_group(arena, cgroup, milli, period_ns, &fix);
+                set_for_group(arena, v1_mount, cgroup, milli, period_ns, &fix);
                 break;
         case UNKNOWN:
                 set_anywhere(arena, milli, &fix);

@@ -13,9 +13,9 @@ uint64_t remedy_round_up(uint64_t milli);
 uint64_t remedy_needed_milli(const struct facts *facts, uint64_t limit_milli, uint64_t period_ns);
 
 /*
- * How to set the limit of the group @cgroup (a path, a group's name, or NULL) at @level to @milli. The name
+ * @v1_mount: as in facts. How to set the limit of the group @cgroup (a path, a group's name, or NULL) at @level to @milli. The name
  * is foreign text: it gets into a command only if nothing in it means anything to a shell. Fills setting,
  * value, how and who. 0 or -ENOMEM.
  */
-int remedy_set_limit(struct arena *arena, enum limit_level level, const char *cgroup, uint64_t milli,
-                     uint64_t period_ns, struct fix *ret_fix);
+int remedy_set_limit(struct arena *arena, const char *v1_mount, enum limit_level level, const char *cgroup,
+                     uint64_t milli, uint64_t period_ns, struct fix *ret_fix);

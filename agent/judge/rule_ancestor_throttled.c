@@ -55,8 +55,8 @@ static int add_fix(const struct facts *facts, struct arena *arena, struct findin
         bool is_granted = is_known(facts->own_limit_milli) && facts->own_limit_milli > facts->limit_milli;
         uint64_t milli = is_granted ? facts->own_limit_milli
                                     : remedy_needed_milli(facts, facts->limit_milli, facts->period_ns);
-        int r = remedy_set_limit(arena, facts->limit_level, facts->limit_cgroup, milli, facts->period_ns,
-                                 &fix);
+        int r = remedy_set_limit(arena, facts->cgroup_v1_mount, facts->limit_level, facts->limit_cgroup,
+                                 milli, facts->period_ns, &fix);
         if (r < 0)
                 return r;
         fix.then = "at least this: whatever else runs below that limit shares it";

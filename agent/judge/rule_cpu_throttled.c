@@ -52,8 +52,8 @@ static int add_fix(const struct facts *facts, struct arena *arena, struct findin
                 return 0;
         uint64_t period_ns = is_own ? facts->period_ns : ABSENT;
         uint64_t milli = remedy_needed_milli(facts, facts->own_limit_milli, period_ns);
-        int r = remedy_set_limit(arena, LIMIT_CONTAINER, is_own ? facts->limit_cgroup : NULL, milli,
-                                 period_ns, &fix);
+        int r = remedy_set_limit(arena, facts->cgroup_v1_mount, LIMIT_CONTAINER,
+                                 is_own ? facts->limit_cgroup : NULL, milli, period_ns, &fix);
         if (r < 0)
                 return r;
         fix.then = arena_format(

@@ -9,8 +9,7 @@
 
 /* The kernel's list of what was lost is the beginning of the snapshot's. */
 _Static_assert((int) LOST_AT_THREADS_FULL == LOST_THREADS_FULL && (int) LOST_AT_STALLS_FULL == LOST_STALLS_FULL &&
-                               (int) LOST_AT_SWITCHES == LOST_SWITCHES && (int) LOST_AT_LEDGER == LOST_LEDGER &&
-                               (int) LOST_AT_READ_FAILURES == LOST_READ_FAILURES,
+                               (int) LOST_AT_SWITCHES == LOST_SWITCHES && (int) LOST_AT_LEDGER == LOST_LEDGER,
                "bpf/shared.h and snapshot.h differ");
 _Static_assert(STALL_BINS == SNAPSHOT_STALL_BINS && BURST_BINS == SNAPSHOT_BURST_BINS && LEVEL_BINS == SNAPSHOT_LEVEL_BINS &&
                                NAME_BYTES == PROC_NAME_MAX,

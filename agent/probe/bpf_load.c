@@ -220,6 +220,28 @@ void bpf_unload(struct bpf_backend *backend) {
         backend->skeleton = NULL;
 }
 
+/*
+ * Does the kernel take fentry programs at all? An empty one is asked first: the whole set takes a tenth of a second to be verified, and a
+ * machine that refuses fentry says so of any program. 0, or what it said.
+ */
+static int try_fentry(void) {
+        const struct bpf_insn nothing[] = {
+                { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+                { .code = BPF_JMP | BPF_EXIT },
+        };
+        LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
+        int id = libbpf_find_vmlinux_btf_id("tg_throttle_down", BPF_TRACE_FENTRY);
+
+        if (id < 0)
+                return id;
+        opts.attach_btf_id = (uint32_t) id;
+        cleanup_fd int program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "fentry", "GPL", nothing, ELEMENTS(nothing), &opts);
+        if (program < 0)
+                return -errno;
+        cleanup_fd int link = bpf_link_create(program, 0, BPF_TRACE_FENTRY, NULL);
+        return link < 0 ? -errno : 0;
+}
+
 static int quiet(enum libbpf_print_level level, const char *format, va_list arguments) {
         (void) level;
         (void) format;
@@ -247,7 +269,11 @@ int bpf_load(struct bpf_backend *backend, enum probe_method method, uint64_t tar
                 if (!facts.clocks && !facts.pelt_clocks)
                         return why_set(why, -EOPNOTSUPP, "this kernel has no throttled clock to read");
         }
-        r = try_plan(backend, first, target_id, why);
+        r = first == &plans[PLAN_FENTRY] ? try_fentry() : 0;
+        if (r < 0)
+                why_set(why, r, "the kernel refuses %s: %s%s", first->name, strerror(-r), remedy_of(r));
+        else
+                r = try_plan(backend, first, target_id, why);
         if (r < 0 && second) {
                 bpf_unload(backend);
                 r = try_plan(backend, second, target_id, why);

@@ -93,8 +93,7 @@ struct container_sample {
         X(SWITCHES, switches, "a switch that the kernel did not show, repaired from sched_info")   \
         X(MOVES, moves, "a group move while waiting whose old run queue could not be read")        \
         X(UNTHROTTLES, unthrottles, "an unthrottle that was not seen, noticed later")              \
-        X(LEDGER, ledger, "CPU time whose period's end was not seen")                              \
-        X(READ_FAILURES, read_failures, "kernel memory that could not be read")                    \
+        X(LEDGER, ledger, "ns of CPU time whose period's end was not seen")                              \
         X(TICKS, ticks, "ticks that were missed")                                                  \
         X(THREADS_READ, threads_read, "threads beyond the reading limit")                          \
         X(OUTPUT, output, "reports that could not be written")

@@ -256,7 +256,8 @@ class Load:
     """The workload program; its threads are parked until go()."""
 
     def __init__(self, words, inside=None, prefix=()):
-        self.process = subprocess.Popen([*prefix, LOAD, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        # What it says when it is told to end is of no interest.
+        self.process = subprocess.Popen([*prefix, LOAD, *words], stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         preexec_fn=inside.enter if inside else None)
         self.reader, self.setup, self.lines, self.last = Lines(self.process.stdout), None, [], ""
         while self.setup is None or not self.last.startswith("READY"):
@@ -303,7 +304,9 @@ def load(*words, inside=None, prefix=(), go=True):
             work.go()
         yield work
     finally:
-        if work.process.poll() is None:
+        if work.process.poll() is None and prefix:
+            work.process.kill()  # unshare passes no signal on, but its own end
+        elif work.process.poll() is None:
             work.process.terminate()
         work.end()
         if "--here" not in words:

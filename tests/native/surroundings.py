@@ -46,9 +46,9 @@ def expect_files(wrap, *reasons):
         for reason in reasons:
             want(re.search(reason, text), f"missing says nothing of {reason}: {report['missing']}")
         forced = run_within(wrap, "check", "--cgroup", limited.name, "--for", "200ms", "--method", "tracepoints")
+        doctor = run_within(wrap, "doctor")
     equal(forced.returncode, 3, f"exit status of the forced method ({forced.stdout}{forced.stderr})")
     want(any(re.search(reason, forced.stderr) for reason in reasons), f"no reason: {forced.stderr}")
-        doctor = run_within(wrap, "doctor")
     equal(doctor.returncode, 0, f"exit status of doctor, files can be read ({doctor.stdout}{doctor.stderr})")
     for reason in reasons:
         want(re.search(reason, doctor.stdout), f"doctor says nothing of {reason}: {doctor.stdout}")

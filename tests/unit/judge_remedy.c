@@ -108,9 +108,7 @@ Test(judge_remedy, the_setting_follows_from_whose_group_it_is) {
                         {LIMIT_ANCESTOR, "machine.slice", "CPUQuota=", "50%",
                          "systemctl set-property 'machine.slice' CPUQuota=50%", "platform"},
                         {LIMIT_CONTAINER, "/lab/app", "cpu.max", "50000 100000",
-                         "echo '50000 100000' > '/sys/fs/cgroup/lab/app/cpu.max' (cgroup v1: echo 50000 > "
-                         "'/sys/fs/cgroup/cpu/lab/app/cpu.cfs_quota_us')",
-                         "app"},
+                         "echo '50000 100000' > '/sys/fs/cgroup/lab/app/cpu.max'", "app"},
                         {LIMIT_ANCESTOR, "/lab", "cpu.max", "50000 100000", "'/sys/fs/cgroup/lab/cpu.max'",
                          "platform"},
                         /* nobody knows whose it is: all three */
@@ -125,7 +123,9 @@ Test(judge_remedy, the_setting_follows_from_whose_group_it_is) {
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct arena *arena = arena_new(1 << 16);
                 struct fix fix;
-                cr_assert_eq(remedy_set_limit(arena, rows[i].level, rows[i].cgroup, 500, 100 * MS, &fix), 0);
+                cr_assert_eq(remedy_set_limit(arena, NULL, rows[i].level, rows[i].cgroup, 500, 100 * MS,
+                                              &fix),
+                             0);
                 cr_assert_str_eq(fix.setting, rows[i].setting, "row %zu: %s", i, fix.setting);
                 cr_assert_str_eq(fix.value, rows[i].value, "row %zu: %s", i, fix.value);
                 cr_assert(strstr(fix.how, rows[i].how), "row %zu: %s", i, fix.how);
@@ -143,7 +143,8 @@ Test(judge_remedy, a_name_that_means_something_to_a_shell_gets_into_no_command) 
         for (size_t i = 0; i < ELEMENTS(names); i++) {
                 struct arena *arena = arena_new(1 << 16);
                 struct fix fix;
-                cr_assert_eq(remedy_set_limit(arena, LIMIT_CONTAINER, names[i], 500, 100 * MS, &fix), 0);
+                cr_assert_eq(remedy_set_limit(arena, NULL, LIMIT_CONTAINER, names[i], 500, 100 * MS, &fix),
+                             0);
                 cr_assert_str_eq(fix.setting, "the CPU limit", "row %zu", i);
                 cr_assert_not(strstr(fix.how, names[i] + 3), "row %zu: %s", i, fix.how);
                 arena_free(arena);
@@ -162,15 +163,17 @@ Test(judge_remedy, amounts_in_each_tools_own_form) {
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct arena *arena = arena_new(1 << 16);
                 struct fix fix;
-                cr_assert_eq(remedy_set_limit(arena, LIMIT_CONTAINER, "/docker/" ID64, rows[i].milli, ABSENT,
-                                              &fix),
+                cr_assert_eq(remedy_set_limit(arena, NULL, LIMIT_CONTAINER, "/docker/" ID64, rows[i].milli,
+                                              ABSENT, &fix),
                              0);
                 cr_assert_str_eq(fix.value, rows[i].docker, "row %zu: %s", i, fix.value);
-                cr_assert_eq(remedy_set_limit(arena, LIMIT_CONTAINER, "/a.service", rows[i].milli, ABSENT,
-                                              &fix),
+                cr_assert_eq(remedy_set_limit(arena, NULL, LIMIT_CONTAINER, "/a.service", rows[i].milli,
+                                              ABSENT, &fix),
                              0);
                 cr_assert_str_eq(fix.value, rows[i].systemd, "row %zu: %s", i, fix.value);
-                cr_assert_eq(remedy_set_limit(arena, LIMIT_CONTAINER, "/a", rows[i].milli, ABSENT, &fix), 0);
+                cr_assert_eq(remedy_set_limit(arena, NULL, LIMIT_CONTAINER, "/a", rows[i].milli, ABSENT,
+                                              &fix),
+                             0);
                 cr_assert_str_eq(fix.value, rows[i].group, "row %zu: %s", i, fix.value);
                 arena_free(arena);
         }
@@ -179,7 +182,7 @@ Test(judge_remedy, amounts_in_each_tools_own_form) {
 Test(judge_remedy, the_period_stays_what_it_is) {
         struct arena *arena = arena_new(1 << 16);
         struct fix fix;
-        cr_assert_eq(remedy_set_limit(arena, LIMIT_CONTAINER, "/a", 500, 10 * MS, &fix), 0);
+        cr_assert_eq(remedy_set_limit(arena, NULL, LIMIT_CONTAINER, "/a", 500, 10 * MS, &fix), 0);
         cr_assert_str_eq(fix.value, "5000 10000");
         arena_free(arena);
 }
@@ -189,8 +192,21 @@ Test(judge_remedy, a_full_arena_is_an_error) {
         for (size_t i = 0; i < ELEMENTS(groups); i++) {
                 struct arena *arena = arena_new(1);
                 struct fix fix;
-                cr_assert_eq(remedy_set_limit(arena, LIMIT_CONTAINER, groups[i], 500, ABSENT, &fix), -ENOMEM,
-                             "row %zu", i);
+                cr_assert_eq(remedy_set_limit(arena, NULL, LIMIT_CONTAINER, groups[i], 500, ABSENT, &fix),
+                             -ENOMEM, "row %zu", i);
                 arena_free(arena);
         }
+}
+
+Test(judge_remedy, cgroup_v1_has_its_own_file) {
+        struct arena *arena = arena_new(1 << 16);
+        struct fix fix;
+
+        cr_assert_eq(remedy_set_limit(arena, "/sys/fs/cgroup/cpu", LIMIT_CONTAINER, "/lab/app", 500,
+                                      100 * MS, &fix),
+                     0);
+        cr_assert_str_eq(fix.setting, "cpu.cfs_quota_us");
+        cr_assert_str_eq(fix.value, "50000");
+        cr_assert_str_eq(fix.how, "echo 50000 > '/sys/fs/cgroup/cpu/lab/app/cpu.cfs_quota_us'");
+        arena_free(arena);
 }
