@@ -79,24 +79,21 @@ CPP_FLAGS := -D_GNU_SOURCE -DTHROTTLESCOPE_VERSION='"$(VERSION)"' $(FORTIFY) -I$
 LD_FLAGS := $(HARDEN_LD) $(SYSROOT_FLAG) $(MODE_FLAGS) $(LDFLAGS)
 LIBS := -lbpf -lelf -lz -lcjson
 
-BPF_ARCH := $(patsubst amd64,x86,$(ARCH))
-BPF_FLAGS := -target bpf -mcpu=v3 -std=gnu11 -O2 -g -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf $(PREFIX_MAP) \
+BPF_FLAGS := -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Ibpf $(PREFIX_MAP) \
 	-Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations $(ERROR)
 
 # --- sources ----------------------------------------------------------------------------------------------------------
 LAYERS := base host probe runtimes judge kube report cmd
 SOURCES := $(sort $(wildcard $(LAYERS:%=agent/%/*.c)))
 OBJECTS := $(SOURCES:%.c=$(B)/%.o)
-MAIN := $(wildcard agent/main.c)
-BPF_SOURCE := $(wildcard bpf/throttlescope.bpf.c)
-SKELETON := $(if $(BPF_SOURCE),$(B)/bpf/throttlescope.skel.h)
+SKELETON := $(B)/bpf/throttlescope.skel.h
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit/*.c)))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 .PHONY: all
-all: $(B)/throttlescope.a $(if $(MAIN),$(B)/throttlescope) ## the program (default)
+all: $(B)/throttlescope ## the program (default)
 
-$(B)/throttlescope: $(MAIN:%.c=$(B)/%.o) $(B)/throttlescope.a
+$(B)/throttlescope: $(B)/agent/main.o $(B)/throttlescope.a
 	$(Q)$(call say,LINK,$@)
 	$(Q)$(CC) $(LD_FLAGS) -o $@ $^ $(LIBS)
 
@@ -117,7 +114,7 @@ $(B)/flags: force
 	$(Q)mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$(CC) $(CPP_FLAGS) $(C_FLAGS) $(LD_FLAGS) $(LIBS) \
 		$(BPF_FLAGS))' $(SOURCES) >$@.$$$$ && if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
 
-# --- the BPF programs: compiled per architecture only because of the registers a kprobe's arguments are in -----------
+# --- the BPF programs: one object for every kernel and architecture -------------------------------------------------
 $(B)/bpf/throttlescope.unlinked.o: bpf/throttlescope.bpf.c $(B)/flags
 	$(Q)$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_FLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c -o $@ $<
@@ -186,7 +183,7 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (10)
 
 .PHONY: check
 check: ## format, static analysis, layers, licenses, shell scripts, reproducible build
-	$(Q)$(SUBMAKE) $(or $(SKELETON),$(B)/flags)
+	$(Q)$(SUBMAKE) $(SKELETON)
 	$(Q)BUILD=$(B) CLANG_FORMAT=$(CLANG_FORMAT) CLANG_TIDY=$(CLANG_TIDY) TIDY_FLAGS='$(subst ','\'',$(CPP_FLAGS))' \
 		tests/run.sh check reproducible
 
@@ -232,5 +229,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 		awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
--include $(OBJECTS:.o=.d) $(MAIN:%.c=$(B)/%.d) $(B)/bpf/throttlescope.unlinked.d $(UNIT_TESTS:%=%.d) \
+-include $(OBJECTS:.o=.d) $(B)/agent/main.d $(B)/bpf/throttlescope.unlinked.d $(UNIT_TESTS:%=%.d) \
 	$(FUZZERS:%=$(B)/tests/replay/%.d) $(FUZZERS:%=$(B)/tests/fuzz/%.d)

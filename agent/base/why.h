@@ -15,6 +15,6 @@ int why_wrap(struct why *why, int error, const char *format, ...) __attribute__(
 
 /* The static analyzer sees one source at a time: what these return must be told to it. */
 #if defined(__clang_analyzer__) && !defined(WHY_IMPLEMENTATION)
-#define why_set(why, error, ...) ((void) (why_set)(why, error, __VA_ARGS__), (error))
-#define why_wrap(why, error, ...) ((void) (why_wrap)(why, error, __VA_ARGS__), (error))
+#define why_set(why, error, ...) ((void) (why_set) (why, error, __VA_ARGS__), (error))
+#define why_wrap(why, error, ...) ((void) (why_wrap) (why, error, __VA_ARGS__), (error))
 #endif

@@ -100,4 +100,5 @@ int bpf_assemble(struct probe_backend *base, const struct drained *drained, stru
 int bpf_intervals(const struct drained *drained, uint64_t from_ns, struct snapshot *snapshot);
 /* bpf_saved.c */
 int bpf_drained_save(const struct drained *drained, const char *directory, struct why *why);
+int bpf_drained_parse(const char *text, size_t length, struct drained **ret_drained, struct why *why);
 int bpf_drained_load(struct probe_backend *base, struct root *root, struct drained **ret_drained, struct why *why);

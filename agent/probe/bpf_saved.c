@@ -274,19 +274,13 @@ static int head_from_json(const cJSON *root, struct drained *drained, struct why
         return 0;
 }
 
-int bpf_drained_load(struct probe_backend *base, struct root *root, struct drained **ret_drained, struct why *why) {
+int bpf_drained_parse(const char *text, size_t length, struct drained **ret_drained, struct why *why) {
         cleanup_drained struct drained *drained = drained_new();
-        cleanup_free char *text = NULL;
-        size_t length;
         cJSON *json;
         int r;
 
-        (void) base;
         if (!drained)
                 return -ENOMEM;
-        r = root_read(root, "/" MAPS_FILE, MAPS_BYTES_MAX, &text, &length);
-        if (r < 0)
-                return why_set(why, r, "%s: %s", MAPS_FILE, strerror(-r));
         json = cJSON_ParseWithLength(text, length);
         if (!json)
                 return why_set(why, -EBADMSG, "%s is not JSON", MAPS_FILE);
@@ -300,4 +294,15 @@ int bpf_drained_load(struct probe_backend *base, struct root *root, struct drain
                 return r;
         *ret_drained = take_ptr(drained);
         return 0;
+}
+
+int bpf_drained_load(struct probe_backend *base, struct root *root, struct drained **ret_drained, struct why *why) {
+        cleanup_free char *text = NULL;
+        size_t length;
+        int r = root_read(root, "/" MAPS_FILE, MAPS_BYTES_MAX, &text, &length);
+
+        (void) base;
+        if (r < 0)
+                return why_set(why, r, "%s: %s", MAPS_FILE, strerror(-r));
+        return bpf_drained_parse(text, length, ret_drained, why);
 }

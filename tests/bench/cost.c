@@ -252,8 +252,9 @@ static int switches(const char *object_path, int rounds, int seconds, char **com
                 read_programs(&theirs);
                 struct sum nothing = growth(&empty_before, &empty), theirs_sum = growth(&theirs_before, &theirs);
 
-                if (nothing.runs == 0) {
-                        fprintf(stderr, "cost: nothing was switched\n");
+                if (nothing.runs == 0 || theirs_sum.runs == 0) {
+                        fprintf(stderr, "cost: nothing was switched, or the command has ended\n");
+                        end(pid);
                         return 1;
                 }
                 figures[0][i] = nothing.runs * (double) NS_PER_S / (double) (now_ns() - begin);

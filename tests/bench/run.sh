@@ -150,7 +150,7 @@ bench_switches() {
 }
 
 bench_agent() {
-	crowd 100 10 100ms 10
+	crowd 100 10 100ms 4
 	line=$("$cost" agent 15 "$BENCH_AGENT_SECONDS" -- "$program" watch --scope node --interval 10s)
 	clear_load
 	# shellcheck disable=SC2086 # words
@@ -164,7 +164,7 @@ bench_agent() {
 }
 
 bench_tick() {
-	crowd 500 20 1s 25
+	crowd 500 20 1s 4
 	line=$("$cost" agent 12 50 -- "$program" watch --scope node --interval 5s)
 	first=$("$cost" first -- "$program" check --scope node --for 100ms -o json)
 	clear_load

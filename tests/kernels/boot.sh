@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Boots one kernel in a virtual machine (software emulation, no network) and runs a script in it.
 #
 # usage: boot.sh --kernel NAME [option...] [FILE...]
@@ -22,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=lib.sh
 . "$here/lib.sh"
 
-usage() { sed -n '2,20s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+usage() { sed -n '3,21s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 fail() { say "boot.sh: $*" && exit 125; }
 
 kernel='' arch=amd64 cpus=2 mem=512M script='' run='' shell='' out='' timeout=60 cgroup=v2 append='' boot_timeout=60

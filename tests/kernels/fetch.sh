@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Fetches into the cache, and does nothing for what is already there: the kernels of kernels.list, a static busybox, and
 # a newer qemu if this machine's is old.
 #
@@ -121,7 +122,7 @@ attempt() {
 
 refresh=
 [ "${1-}" != --refresh ] || { refresh=1 && shift; }
-case ${1-} in -*) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 2 ;; esac
+case ${1-} in -*) sed -n '3,9s/^# \{0,1\}//p' "$0" && exit 2 ;; esac
 mkdir -p "$cache/kernels"
 rm -f "$cache"/apt/*/failed
 [ -z "$refresh" ] || rm -f "$cache"/apt/*/updated

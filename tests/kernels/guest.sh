@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=dash
 # What a run of the matrix does inside the guest; matrix.sh puts it there. It sets
 #   RUN      the run's name            KERNEL  the kernel's name     CPUS    how many

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds an initramfs: busybox, /init, the script, the given files and the shared libraries they need.
 #
 # usage: initramfs.sh ARCH SCRIPT OUTPUT [--files DIR|LIST]... [FILE...]
@@ -10,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=lib.sh
 . "$here/lib.sh"
 
-[ $# -ge 3 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" && exit 2; }
+[ $# -ge 3 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0" && exit 2; }
 arch=$1 script=$2 output=$3
 shift 3
 triplet=$(triplet_of "$arch")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # Shared by the scripts of this folder: where the cache is, and a private apt that leaves the machine's own alone.
 # Sourced, with $here set to this folder.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the kernel matrix: boots each kernel below and runs guest.sh in it.
 #
 # usage: matrix.sh [--list] [--only NAME] [--guest SCRIPT] [--timeout S]
@@ -45,7 +46,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--list) runs && exit ;;
 	--only | --guest | --timeout) [ $# -ge 2 ] || die "$1 needs a value" ;;
-	*) sed -n '2,13s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+	*) sed -n '3,14s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 	esac
 	case $1 in
 	--only) only="$only $2" ;;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * smoke: can a test of stalls mean anything on this machine? Checks that a quota throttles, that the clocks the truth
  * tests compare agree on a quiet machine, and that BPF programs of the kinds the agent uses load and attach.

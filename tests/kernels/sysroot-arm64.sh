@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes a folder in the cache with the arm64 headers and libraries that the agent is linked with, from the same Debian
 # release as this machine, so that the agent can be cross-compiled and its libraries put into a guest.
 #

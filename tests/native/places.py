@@ -223,8 +223,8 @@ def runc_containers_of_one_pod():
             config["linux"]["resources"]["cpu"] = {"quota": 40000, "period": 100000}
             with open(f"{app}/config.json", "w", encoding="utf-8") as file:
                 json.dump(config, file)
-            agent = bundle("agent", ["/bin/throttlescope", "check", "--scope", "pod", "--for", "1s", "-o", "json", "--method", "tracepoints"],
-                           f"{whole.name}/agent", CAPS)
+            look = ["/bin/throttlescope", "check", "--scope", "pod", "--for", "1s", "-o", "json", "--method", "tracepoints"]
+            agent = bundle("agent", look, f"{whole.name}/agent", CAPS)
             with container(scratch("runc"), "app", app, stdout=subprocess.DEVNULL) as first:
                 try:
                     until(lambda: len(ids_below(whole)) >= 3 or first.poll() is not None, "the application runs")

@@ -145,7 +145,8 @@ def text_keeps_to_100_columns(method):
             want(method in result.out, f"no word of the method: {result.out}")
 
 
-NAMES = [b"\x1b[31mred\x1b[0m", b"two\nlines\r\n", b"\xff\xfe\xc3(bad", "\u202eright\u202c".encode()[:15], b'quo"te\\back', b"tab\tbell\x07",
+NAMES = [b"\x1b[31mred\x1b[0m", b"two\nlines\r\n", b"\xff\xfe\xc3(bad", "\u202eright\u202c".encode()[:15], b'quo"te\\back',
+         b"tab\tbell\x07",
          "\u00fcml\u00e4ut".encode(), b"%s%n%d", b"\xc2\x9b31mC1", b"</script>"]
 NAMER = """
 import ctypes, os, sys, time

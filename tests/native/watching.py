@@ -51,7 +51,8 @@ def a_throttled_group_is_told_each_interval(method):
     equal({(r["verdict"], r["severity"]) for r in told[:-1]}, {("quota", "warning")}, "verdicts")
     windows = sum(r["window_ns"] for r in told)
     missed = sum(r.get("lost", {}).get("ticks", 0) for r in watch.seen)
-    want(abs(windows - (len(told) - 1 + missed) * 500 * MS) <= 700 * MS, f"{len(told)} reports cover {windows / 1e9:.2f} s, {missed} ticks missed")
+    want(abs(windows - (len(told) - 1 + missed) * 500 * MS) <= 700 * MS,
+         f"{len(told)} reports cover {windows / 1e9:.2f} s, {missed} ticks missed")
     want(of_kind(rest, "summary"), f"no summary at the end: {rest}")
     # A last window of less than 100 ms has a place in the summary only.
     want(of_kind(rest, "summary")[-1]["windows"] - len(told) in (0, 1), f"{len(told)} reports, and {of_kind(rest, 'summary')}")
