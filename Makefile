@@ -197,11 +197,11 @@ matrix: all workloads ## the kernel tests in virtual machines, one a kernel
 .PHONY: demo bench lab-threads
 demo: ## makes a throttled container and shows what the program says about it
 	$(Q)tests/install-deps.sh build
-	$(Q)$(SUBMAKE) all
+	$(Q)$(SUBMAKE) all $(B)/tests/load
 	$(Q)BUILD=$(B) tests/demo.sh
-bench: all ## what the program costs
+bench: all workloads ## what the program costs
 	$(Q)BUILD=$(B) tests/bench/run.sh
-lab-threads: all ## the thread experiments
+lab-threads: all workloads ## the thread experiments
 	$(Q)BUILD=$(B) tests/lab/threads.sh
 
 # --- the rest ---------------------------------------------------------------------------------------------------------

@@ -310,6 +310,8 @@ static bool is_root_seen(const struct container_sample *sample) {
 
 int facts_limits(const struct facts_window *window, struct facts *facts) {
         const struct container_sample *sample = window->now ? window->now : window->before;
+        if (!sample)
+                return -ENOENT;
         /* Its group is gone, but its threads ran in this window: the limit that was seen last held them. */
         if (window->before && sample->chain.levels_count == 0 && sample->groups_count == 0)
                 sample = window->before;

@@ -84,18 +84,24 @@ static void set_map_sizes(const struct probe_options *options, struct throttlesc
         bpf_map__set_max_entries(skeleton->maps.stalls, node ? 4u << 20 : 1u << 20);
 }
 
+/* Where the skeleton keeps the link of @program, so that it is destroyed with it. NULL: not one of its programs. */
+static struct bpf_link **link_of(const struct bpf_object_skeleton *skeleton, const struct bpf_program *program) {
+        for (int i = 0; i < skeleton->prog_cnt; i++)
+                if (*skeleton->progs[i].prog == program)
+                        return skeleton->progs[i].link;
+        return NULL;
+}
+
 static int attach_all(struct bpf_backend *backend, const struct bpf_plan *plan, struct why *why) {
         struct throttlescope_bpf *skeleton = backend->skeleton;
         struct bpf_program *program;
 
         bpf_object__for_each_program(program, skeleton->obj) {
-                struct bpf_link **link = NULL;
+                struct bpf_link **link = link_of(skeleton->skeleton, program);
 
-                if (!bpf_program__autoload(program) || bpf_program__expected_attach_type(program) == BPF_TRACE_ITER)
+                if (!link || !bpf_program__autoload(program) ||
+                    bpf_program__expected_attach_type(program) == BPF_TRACE_ITER)
                         continue;
-                for (int i = 0; i < skeleton->skeleton->prog_cnt; i++)
-                        if (*skeleton->skeleton->progs[i].prog == program)
-                                link = skeleton->skeleton->progs[i].link;
                 *link = bpf_program__attach(program);
                 if (!*link) {
                         int r = -errno;

@@ -101,8 +101,8 @@ def a_limit_above_what_can_be_seen_is_found():
         report = one(check("--scope", "self", "--for", "1s", "--method", "tracepoints", wrap=contained(app), preexec_fn=app.enter))
         compare_ancestor(report)
         # With files it must see the threads: here they are in its own PID namespace.
-        beside = '"$0" busy --here --seconds 60 --no-wait >/dev/null & "$@"; s=$?; kill $!; exit $s'
-        files = one(check("--scope", "self", "--for", "1s", "--method", "files", wrap=[*contained(app), "sh", "-c", beside, LOAD],
+        beside = 'sh -c "while :; do :; done" & "$@"; s=$?; kill $!; exit $s'
+        files = one(check("--scope", "self", "--for", "1s", "--method", "files", wrap=[*contained(app), "sh", "-c", beside, "sh"],
                           preexec_fn=app.enter))
     want("limit" not in files, f"files see a limit: {files.get('limit')}")
     want(files["verdict"] in ("ancestor-quota", "mixed"), f"verdict from files {files['verdict']}")

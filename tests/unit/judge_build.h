@@ -218,6 +218,7 @@ static inline void court_open(struct court *court, uint64_t window_ms) {
         court->options = (struct judge_options){.warn_lost_ppm = 50000, .warn_stall_ns = 50 * MS};
 
         memset(facts, 0xff, sizeof(*facts));
+        facts->cgroup_v1_mount = NULL;
         facts->window_ns = window_ms * MS;
         facts->method = PROBE_TRACEPOINTS;
         facts->exact = facts->measured = true;

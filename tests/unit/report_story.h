@@ -82,6 +82,7 @@ static inline struct story *story_new(void) {
         cr_assert_not_null(story);
         facts = &story->facts;
         memset(facts, 0xff, sizeof(*facts)); /* every figure ABSENT */
+        facts->cgroup_v1_mount = NULL;
         facts->window_ns = STORY_WINDOW;
         facts->to = (struct instant){.mono_ns = STORY_END_MONO, .real_ns = STORY_END_REAL};
         facts->from = (struct instant){STORY_END_MONO - STORY_WINDOW, STORY_END_REAL - STORY_WINDOW};
