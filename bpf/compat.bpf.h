@@ -128,14 +128,12 @@ static __always_inline bool throttled_itself(struct cfs_rq *q) {
 }
 
 /*
- * The queue of a group on a CPU. tg->cfs_rq was an array of pointers; in 7.x it is a per-CPU pointer, told by the type that came with it.
- * A CPU's offset is then the distance of its idle task's queue (the root group's, on that CPU for ever) from the root group's own.
+ * The queue of a group on a CPU. tg->cfs_rq was an array of pointers, beside one of entities, tg->se; in 7.x it is a per-CPU pointer and the
+ * other is gone. (Asked by a field: for a type that is not in the kernel's BTF libbpf would look into the modules', which takes
+ * CAP_SYS_ADMIN.) A CPU's offset is then the distance of its idle task's queue, the root group's on that CPU for ever, from the root group's
+ * own.
  */
-struct cfs_tg_state {
-        struct cfs_rq cfs_rq;
-} __attribute__((preserve_access_index));
-
-#define QUEUES_ARE_PER_CPU bpf_core_type_exists(struct cfs_tg_state)
+#define QUEUES_ARE_PER_CPU (!bpf_core_field_exists(((struct task_group *) 0)->se))
 
 static __always_inline struct cfs_rq *group_queue_of_rq(struct task_group *tg, struct rq *rq) {
         struct cfs_rq *q = NULL;

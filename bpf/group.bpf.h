@@ -20,25 +20,33 @@ static __always_inline bool group_is_target(struct task_group *tg) {
         return true;
 }
 
+/* What the byte of a group that is not measured holds for the next 134 ms: a limit may be given to it, then its walk finds that. */
+static __always_inline __u8 seen_slot(struct task_struct *p) {
+        return 0x80 | (p->se.cfs_rq->rq->clock >> 27 & 0x7f);
+}
+
 /*
  * The filter that every switch on the machine passes. A group that was ever measured stays so: a limit that is removed while
  * threads are stalled must not leave their intervals open. hierarchical_quota would save the walk, but is -1 in limited
  * groups of v2 before 6.6.
  */
-static __always_inline bool group_is_measured(struct task_group *tg) {
+static __always_inline bool group_is_measured(struct task_group *tg, __u8 slot) {
         __u8 *seen = group_seen_byte(tg);
 
-        if (*seen)
+        if (*seen == GROUP_MEASURED)
                 return true;
+        if (*seen == slot)
+                return false;
         for (int i = 0; i < GROUP_DEPTH_MAX; i++) {
                 if (!tg || !tg->parent)
-                        return false;
+                        break;
                 if (scope == MEASURE_NODE ? tg->cfs_bandwidth.quota != NO_QUOTA : group_is_target(tg)) {
-                        *seen = 1;
+                        *seen = GROUP_MEASURED;
                         return true;
                 }
                 tg = tg->parent;
         }
+        *seen = slot;
         return false;
 }
 

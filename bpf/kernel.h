@@ -100,8 +100,10 @@ struct cfs_rq {
         __u64 throttled_clock_pelt;
         __u64 throttled_clock_pelt_time;
 };
+struct sched_entity;
 struct task_group {
         struct cgroup_subsys_state css;
+        struct sched_entity **se;
         struct cfs_rq **cfs_rq;
         struct task_group *parent;
         struct cfs_bandwidth cfs_bandwidth;

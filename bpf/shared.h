@@ -139,19 +139,20 @@ struct fold_rec {
 };
 
 struct container_rec {
+        /* together on two cache lines: what each switch touches */
         __s64 runnable;      /* threads that run, wait or are stalled now */
         __u64 level_since_ns;
+        __u64 exec_ns;
+        __u64 burst_start_ns; /* 0: nothing to run */
         __u64 stall_open;    /* run queues with stalled threads now */
         __u64 stall_since_ns;
         __u64 stall_total_ns; /* the stall clock: how long any queue was, without the open part */
         __u64 own_stall_ns;  /* when a stall by a limit of the container itself last began */
-        __u64 burst_start_ns; /* 0: nothing to run */
         __u64 burst_end_ns;  /* of the last burst */
         __u64 burst_exec_mark;
         __u64 burst_stall_mark;
         __u64 bursts;
         __u64 bursts_stalled; /* bursts whose stalls summed to warn_stall_ns or more */
-        __u64 exec_ns;
         __u64 threads_ended;
         /* of the window */
         __u64 runnable_max;

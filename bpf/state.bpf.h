@@ -23,6 +23,7 @@ __u32 pid_namespace = 0; /* and its inode number: whoami() finds out */
  * a map look-up, and lets a thread be found again whose limit was removed while it was stalled.
  */
 #define GROUPS_SEEN (1 << 14)
+#define GROUP_MEASURED 1
 __u8 group_seen[GROUPS_SEEN];
 
 /*

@@ -29,17 +29,23 @@ __noinline int thread_fold(__u32 tid, __u64 now) {
 
                 if (!none)
                         return 0;
-                bpf_map_update_elem(&folds, &key, &none->fold, BPF_NOEXIST);
+                if (bpf_map_update_elem(&folds, &key, &none->fold, BPF_NOEXIST)) {
+                        /* A storm of processes fills the table: from then on they are one sum a container. */
+                        key.tgid = 0;
+                        bpf_map_update_elem(&folds, &key, &none->fold, BPF_NOEXIST);
+                }
                 f = bpf_map_lookup_elem(&folds, &key);
                 if (!f) {
                         count_lost(LOST_AT_THREADS_FULL, 1);
                         bpf_map_delete_elem(&threads, &tid);
                         return 0;
                 }
+        }
+        if (!f->threads) {
                 f->first_ns = r->first_ns;
                 f->start_ns = now;
-                f->host_tgid = r->host_tgid;
-                f->ns_tgid = r->ns_tgid;
+                f->host_tgid = key.tgid ? r->host_tgid : 0;
+                f->ns_tgid = key.tgid ? r->ns_tgid : 0;
                 __builtin_memcpy(f->process, r->process, NAME_BYTES);
         }
         f->last_ns = now;
@@ -189,7 +195,7 @@ static __always_inline void thread_follow(struct task_struct *p, struct thread_r
 
         if (r->group == (__u64) tg && r->generation == generation)
                 return;
-        *group_seen_byte(tg) = 1;
+        *group_seen_byte(tg) = GROUP_MEASURED;
         thread_regroup(r->tid, address_of(tg), now);
 }
 

@@ -32,7 +32,8 @@ __u64 switches_seen;
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
         struct task_group *out = prev->sched_task_group, *in = next->sched_task_group;
-        bool measure_out = prev->pid && group_is_measured(out), measure_in = next->pid && group_is_measured(in);
+        __u8 slot = seen_slot(prev);
+        bool measure_out = prev->pid && group_is_measured(out, slot), measure_in = next->pid && group_is_measured(in, slot);
         struct thread_rec *r;
 
         run_queue_learn(next);
@@ -59,7 +60,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 }
 
 static __always_inline int wakes(struct task_struct *p) {
-        if (!group_is_measured(p->sched_task_group))
+        if (!group_is_measured(p->sched_task_group, seen_slot(p)))
                 return 0;
         __u64 now = clock_now(p->se.cfs_rq);
         struct thread_rec *r = thread_find(p);
@@ -94,7 +95,7 @@ SEC("?tp_btf/sched_migrate_task")
 int BPF_PROG(on_migrate, struct task_struct *p, int dest_cpu) {
         struct task_group *tg = p->sched_task_group;
 
-        if (!group_is_measured(tg))
+        if (!group_is_measured(tg, seen_slot(p)))
                 return 0;
         struct thread_rec *r = thread_find(p);
         if (!r || r->state != THREAD_WAIT)
@@ -116,9 +117,9 @@ int BPF_PROG(on_attach, struct cgroup *group, const char *path, struct task_stru
         __u32 key = threadgroup ? task->tgid | MOVED_PROCESS : task->pid;
         __u64 now = clock_guess();
 
-        if (!group_is_measured(task->sched_task_group) && !thread_find(task))
+        if (!group_is_measured(task->sched_task_group, seen_slot(task)) && !thread_find(task))
                 return 0;
-        *group_seen_byte(task->sched_task_group) = 1;
+        *group_seen_byte(task->sched_task_group) = GROUP_MEASURED;
         if (bpf_map_update_elem(&moves, &key, &now, BPF_ANY))
                 count_lost(LOST_AT_MOVES, 1);
         return 0;
@@ -143,7 +144,7 @@ static __always_inline int move_ends(struct task_struct *p) {
 
         if (!r)
                 return 0;
-        *group_seen_byte(p->sched_task_group) = 1;
+        *group_seen_byte(p->sched_task_group) = GROUP_MEASURED;
         __u64 now = clock_guess();
         thread_lock(r);
         thread_follow(p, r, now);
@@ -262,7 +263,7 @@ SEC("?iter/task")
 int seed(struct bpf_iter__task *ctx) {
         struct task_struct *p = ctx->task;
 
-        if (!p || !p->pid || !group_is_measured(p->sched_task_group) || thread_find(p))
+        if (!p || !p->pid || !group_is_measured(p->sched_task_group, seen_slot(p)) || thread_find(p))
                 return 0;
         __u64 now = clock_guess();
         bool waits = !p->on_cpu && task_is_runnable(p);
@@ -277,13 +278,9 @@ int seed(struct bpf_iter__task *ctx) {
         return 0;
 }
 
+/* Of the threads, and of those that have ended: user space attaches it to both maps. */
 SEC("?iter/bpf_map_elem")
 int drain_threads(struct bpf_iter__bpf_map_elem *ctx) {
-        return drain_one_thread(ctx);
-}
-
-SEC("?iter/bpf_map_elem")
-int drain_ended(struct bpf_iter__bpf_map_elem *ctx) {
         return drain_one_thread(ctx);
 }
 

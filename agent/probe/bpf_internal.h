@@ -63,6 +63,8 @@ struct bpf_backend {
         struct drained *pending;            /* stalls that came between ticks */
         uint64_t attached_ns, last_ns;
         uint64_t events_dropped;
+        uint64_t swept_ns;          /* when groups were last swept, and their generation then */
+        uint32_t swept_generation;
         enum clock_source clock_source;
 
         /* kept by assemble() from tick to tick */

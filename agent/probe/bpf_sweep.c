@@ -7,8 +7,19 @@
 #include "bpf_internal.h"
 #include "throttlescope.skel.h"
 
-/* A group's record that no thread asked for in so many ticks belongs to a group that is gone or idle. */
-#define GROUP_IDLE_TICKS 6
+/*
+ * By time, not by ticks: a hasty reader must not throw away what the kernel still needs, such as the ledger of a group whose threads are
+ * stalled for many of its ticks.
+ */
+#define GROUP_IDLE_NS (60 * NS_PER_S)
+#define FOLD_IDLE_NS (2 * NS_PER_S) /* longer than any period, so that its last one is settled */
+
+/* Idle for so long, and since before this window: its last figures have been read. */
+static bool is_idle(const struct drained *drained, uint64_t last_ns, uint64_t idle_ns) {
+        uint64_t last_mono_ns = drained_mono(drained, last_ns);
+
+        return last_mono_ns < drained->from_ns && last_mono_ns + idle_ns < drained->now_ns;
+}
 
 static void sweep_threads(struct bpf_backend *backend, const struct drained *drained) {
         struct throttlescope_bpf *s = backend->skeleton;
@@ -35,7 +46,7 @@ static void sweep_folds(struct bpf_backend *backend, const struct drained *drain
         DRAINED_EACH(drained, head) {
                 const struct drain_fold *fold = (const void *) head;
 
-                if (head->kind == DRAIN_FOLD && drained_mono(drained, fold->rec.last_ns) < drained->from_ns)
+                if (head->kind == DRAIN_FOLD && is_idle(drained, fold->rec.last_ns, FOLD_IDLE_NS))
                         bpf_map_delete_elem(fd, &fold->key);
         }
 }
@@ -77,7 +88,7 @@ static void sweep_containers(struct bpf_backend *backend, const struct drained *
                 const struct drain_container *container = (const void *) head;
 
                 if (head->kind != DRAIN_CONTAINER || container->rec.runnable > 0 ||
-                    drained_mono(drained, container->rec.level_since_ns) >= drained->from_ns)
+                    !is_idle(drained, container->rec.level_since_ns, GROUP_IDLE_NS))
                         continue;
                 if (!with_threads)
                         with_threads = containers_with_threads(drained, &count);
@@ -91,19 +102,22 @@ static void sweep_containers(struct bpf_backend *backend, const struct drained *
 /* Groups that were long not asked for, then the queues of groups that have no record. */
 static void sweep_groups(struct bpf_backend *backend, const struct drained *drained) {
         int groups = bpf_map__fd(backend->skeleton->maps.groups), queues = bpf_map__fd(backend->skeleton->maps.queues);
-        uint32_t generation = backend->skeleton->data->generation;
         uint64_t key, next;
         struct group_rec group;
         struct queue_rec queue;
         bool more;
 
-        if (drained->window % GROUP_IDLE_TICKS != 0)
+        /* Generations count at least one a tick: one that was current a while ago and is not asked for since is idle. */
+        if (drained->now_ns - backend->swept_ns < GROUP_IDLE_NS)
                 return;
+        uint32_t idle_before = backend->swept_generation;
+        backend->swept_ns = drained->now_ns;
+        backend->swept_generation = backend->skeleton->data->generation;
         for (more = bpf_map_get_next_key(groups, NULL, &next) == 0; more;) {
                 key = next;
                 more = bpf_map_get_next_key(groups, &key, &next) == 0;
                 if (bpf_map_lookup_elem(groups, &key, &group) == 0 &&
-                    generation - group.generation > GROUP_IDLE_TICKS)
+                    (int32_t) (group.generation - idle_before) < 0)
                         bpf_map_delete_elem(groups, &key);
         }
         for (more = bpf_map_get_next_key(queues, NULL, &next) == 0; more;) {

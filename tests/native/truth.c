@@ -164,13 +164,13 @@ static int let_run(struct workload *workload, const struct truth_case *test, str
         return r;
 }
 
-static bool side_report(const struct side *side, const struct truth_case *test, const struct truth *truth) {
+static bool side_report(const struct side *side, const struct truth_case *test, const struct truth *truth, bool last_try) {
         char failure[2048], errors[1024];
         struct measured m = { test,         side->method, side->after ? side->after->exact : false, arg_virtual, truth,
                               side->before, side->after,  &side->facts, &side->judgement };
 
         if (side->error < 0) {
-                printf("FAIL %s/%s: %s\n", side->name, test->name, side->why.text);
+                printf("%s %s/%s: %s\n", last_try ? "FAIL" : "     once:", side->name, test->name, side->why.text);
                 return false;
         }
         truth_compare(&m, failure, sizeof(failure), errors, sizeof(errors));
@@ -181,7 +181,7 @@ static bool side_report(const struct side *side, const struct truth_case *test, 
                                  (unsigned long long) (side->after->lost[i] - side->before->lost[i]));
                 }
         if (failure[0])
-                printf("FAIL %s/%s: %s\n", side->name, test->name, failure);
+                printf("%s %s/%s: %s\n", last_try ? "FAIL" : "     once:", side->name, test->name, failure);
         else
                 printf("PASS %s/%s\n", side->name, test->name);
         printf("     %s/%s: %s\n", side->name, test->name, errors);
@@ -189,7 +189,7 @@ static bool side_report(const struct side *side, const struct truth_case *test, 
 }
 
 /* All methods look at the same run of the workload. */
-static bool run_case(struct root *root, const struct truth_case *test) {
+static bool run_case(struct root *root, const struct truth_case *test, bool last_try) {
         static struct truth truth;
         struct workload workload;
         char arguments[256];
@@ -212,11 +212,12 @@ static bool run_case(struct root *root, const struct truth_case *test) {
                 if (r == 1) {
                         printf("SKIP %s/%s: %s\n", side->name, test->name, workload.unsupported);
                 } else if (r < 0) {
-                        printf("FAIL %s/%s: the workload did not tell its figures\n", side->name, test->name);
+                        printf("%s %s/%s: the workload did not tell its figures\n", last_try ? "FAIL" : "     once:",
+                               side->name, test->name);
                         good = false;
                 } else {
                         side_close(side, test, &truth);
-                        good = side_report(side, test, &truth) && good;
+                        good = side_report(side, test, &truth, last_try) && good;
                 }
                 side_clear(side);
         }
@@ -297,7 +298,11 @@ int main(int argc, char **argv) {
                         good = side_try(root, side) && good;
         for (size_t i = 0; i < (arg_few ? FEW : ELEMENTS(cases)); i++)
                 if (!arg_only || strcmp(arg_only, cases[i].name) == 0)
-                        good = run_case(root, &cases[i]) && good;
+                        /*
+                         * Whoever shares this machine can stop a clock between two looks at it: what fails is looked at once more,
+                         * and must hold then. A wrong attribution fails twice.
+                         */
+                        good = (run_case(root, &cases[i], false) || run_case(root, &cases[i], true)) && good;
         root_free(root);
         return good ? 0 : 1;
 }
