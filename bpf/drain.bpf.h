@@ -30,7 +30,8 @@ static __always_inline union drain_any *drain_begin(void) {
 }
 
 /* The levels of a container's group and all above it, as the scheduler has them: no namespace hides them. */
-static __always_inline void drain_levels(struct seq_file *seq, struct task_struct *p, const struct thread_rec *r, union drain_any *any) {
+static __always_inline void drain_levels(struct seq_file *seq, struct task_struct *p,
+                                         const struct thread_rec *r, union drain_any *any) {
         struct task_group *tg = BPF_CORE_READ(p, sched_task_group);
         struct drain_level *out = &any->level;
         __u32 index = 0;
@@ -66,6 +67,11 @@ static __always_inline void drain_levels(struct seq_file *seq, struct task_struc
                         } else {
                                 out->burst_ns = out->nr_bursts = out->burst_time_ns = ~0ULL;
                         }
+                        __u64 key = (__u64) tg;
+                        struct group_rec *g = bpf_map_lookup_elem(&groups, &key);
+
+                        out->periods_seen = g && g->ledger_begun ? g->periods_seen : ~0ULL;
+                        out->throttled_seen = g && g->ledger_begun ? g->throttled_seen : ~0ULL;
                         bpf_probe_read_kernel_str(out->name, sizeof(out->name), name);
                         bpf_seq_write(seq, out, sizeof(*out));
                 }
@@ -84,6 +90,7 @@ static __always_inline int drain_one_thread(struct bpf_iter__bpf_map_elem *ctx) 
         struct thread_rec *value = ctx->value;
         union drain_any *any = drain_begin();
 
+        clock_note_here();
         if (!value || !any)
                 return 0;
         struct drain_thread *out = &any->thread;
@@ -110,7 +117,7 @@ static __always_inline int drain_one_thread(struct bpf_iter__bpf_map_elem *ctx) 
         /* The record is not marked as ended, so the task was there when it was last written; is it still the same one? */
         struct task_struct *p = (void *) out->rec.task;
         bool alive = out->rec.state != THREAD_ENDED && BPF_CORE_READ(p, pid) == (int) out->rec.tid &&
-                        BPF_CORE_READ(p, start_boottime) == out->rec.start_ns;
+                     BPF_CORE_READ(p, start_boottime) == out->rec.start_ns;
         if (alive) {
                 struct queue_clock clock;
 

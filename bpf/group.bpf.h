@@ -104,11 +104,13 @@ __noinline __u64 group_limit(__u64 address) {
 
         for (int i = 0; i < GROUP_DEPTH_MAX; i++) {
                 struct task_group *parent = BPF_CORE_READ(tg, parent);
-                __u64 quota = BPF_CORE_READ(tg, cfs_bandwidth.quota), period = BPF_CORE_READ(tg, cfs_bandwidth.period);
+                __u64 quota = BPF_CORE_READ(tg, cfs_bandwidth.quota),
+                      period = BPF_CORE_READ(tg, cfs_bandwidth.period);
 
                 if (!parent)
                         break;
-                if (quota != NO_QUOTA && (limit_quota == NO_QUOTA || limit_is_lower(quota, period, limit_quota, limit_period))) {
+                if (quota != NO_QUOTA &&
+                    (limit_quota == NO_QUOTA || limit_is_lower(quota, period, limit_quota, limit_period))) {
                         limit = (__u64) tg;
                         limit_quota = quota;
                         limit_period = period;
@@ -174,7 +176,8 @@ static __always_inline void ledger_write(struct group_rec *g, __u64 steps, __u64
         __u64 shift = g->period & 63, word = g->period >> 6;
         __u64 mask = steps < 64 ? (1ULL << steps) - 1 : ~0ULL;
         __u64 bits = ended < 64 ? (1ULL << ended) - 1 : ~0ULL;
-        __u64 *low = &g->ledger[word & (LEDGER_WORDS - 1)], *high = &g->ledger[(word + 1) & (LEDGER_WORDS - 1)];
+        __u64 *low = &g->ledger[word & (LEDGER_WORDS - 1)],
+              *high = &g->ledger[(word + 1) & (LEDGER_WORDS - 1)];
 
         bits &= mask;
         *low = (*low & ~(mask << shift)) | bits << shift;
@@ -212,8 +215,11 @@ __noinline int ledger_ask(__u64 limit, __u64 period) {
         }
         __u64 steps = since(now, g->period), ended = since(throttled, g->throttled);
 
-        if (steps)
+        if (steps) {
+                g->periods_seen += steps;
+                g->throttled_seen += ended;
                 ledger_write(g, steps, ended);
+        }
         if (steps) {
                 g->period = now;
                 g->throttled = throttled;

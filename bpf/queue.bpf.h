@@ -65,13 +65,14 @@ static __always_inline struct queue_rec *queue_get(struct cfs_rq *q, __u64 tg, _
 
 static __always_inline void stall_emit(__u64 container, __u64 start, __u64 end, __u64 above) {
         struct stall_event event = {
-                .container = container,
-                .start_ns = start,
-                .end_ns = end,
-                .above = above,
+                        .container = container,
+                        .start_ns = start,
+                        .end_ns = end,
+                        .above = above,
         };
         /* User space drains at the tick; only a filling buffer wakes it. */
-        __u64 flags = bpf_ringbuf_query(&stalls, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&stalls, BPF_RB_RING_SIZE) / 2
+        __u64 flags = bpf_ringbuf_query(&stalls, BPF_RB_AVAIL_DATA) >
+                                                      bpf_ringbuf_query(&stalls, BPF_RB_RING_SIZE) / 2
                                       ? BPF_RB_FORCE_WAKEUP
                                       : BPF_RB_NO_WAKEUP;
 
@@ -132,7 +133,8 @@ static __always_inline void queue_released(struct queue_rec *rec, __u64 now) {
  * Reads the throttled clock of @q into the record. @direct: @q may be dereferenced. @here: the caller holds that queue's rq lock, so its
  * clock is fresh. Returns T.
  */
-static __always_inline __u64 queue_clock(struct cfs_rq *q, const bool direct, const bool here, __u64 now, struct queue_clock *ret) {
+static __always_inline __u64 queue_clock(struct cfs_rq *q, const bool direct, const bool here, __u64 now,
+                                         struct queue_clock *ret) {
         ret->base = 0;
         ret->raw = 0;
         ret->running = 0;
@@ -217,7 +219,8 @@ __noinline int queue_sync(__u64 address, __u32 tid, __u64 now) {
         __u64 at = now - r->clock.running;
         if (clock_source != CLOCK_SOURCE_SELF && at < r->since_ns)
                 at = r->since_ns;
-        queue_open(rec, at, r->clock.raw, r->clock.base, queue_throttled_above(tg, rec->cpu, r->above_levels));
+        queue_open(rec, at, r->clock.raw, r->clock.base,
+                   queue_throttled_above(tg, rec->cpu, r->above_levels));
         return 0;
 }
 

@@ -12,7 +12,7 @@
 #define NAME_BYTES 16       /* TASK_COMM_LEN */
 #define GROUP_NAME_BYTES 96 /* longest seen: "cri-containerd-<64 hex>.scope", 86 */
 #define GROUP_DEPTH_MAX 16  /* levels walked upward; Kubernetes in a systemd slice in a VM agent has 8 */
-#define CPUS_MAX 1024 /* a power of two: indices are masked with it */
+#define CPUS_MAX 1024       /* a power of two: indices are masked with it */
 
 /*
  * Durations: bin 0 is below 2^shift ns; bin 1 + 4*o + s starts at 2^(shift+o) * (1 + s/4). Four bins an octave keep a
@@ -25,8 +25,9 @@
 /* Runnable threads: 0..31 exactly, then 8 bins an octave. */
 #define LEVEL_BINS 64
 
-#define QUEUE_RING 8     /* finished stalls remembered per run queue: a waiting thread sees at most so many one by one */
-#define LEDGER_WORDS 16  /* 1024 periods: which of them ended throttled */
+#define QUEUE_RING                                                                                          \
+        8 /* finished stalls remembered per run queue: a waiting thread sees at most so many one by one */
+#define LEDGER_WORDS 16 /* 1024 periods: which of them ended throttled */
 
 enum thread_state { THREAD_RUN = 1, THREAD_WAIT, THREAD_SLEEP, THREAD_ENDED };
 enum measure_scope { MEASURE_NODE, MEASURE_TARGET, MEASURE_SIBLINGS };
@@ -47,37 +48,37 @@ enum lost_index {
 
 /* The throttled clock T of a run queue at some moment: T = base + running. */
 struct queue_clock {
-        __u64 raw;     /* its source's own mark of the running throttle, 0: it does not run */
+        __u64 raw; /* its source's own mark of the running throttle, 0: it does not run */
         __u64 base;
         __u64 running; /* for so long, ns */
 };
 
 struct thread_rec {
-        __u64 task;       /* address of the task_struct: with start_ns it tells a reused tid apart */
-        __u64 start_ns;   /* boot clock */
-        __u64 group;      /* address of its task_group when last seen */
-        __u64 container;  /* cgroup id of its container's group */
-        __u64 limit;      /* address of the task_group whose periods its ledger follows, 0: none */
+        __u64 task;      /* address of the task_struct: with start_ns it tells a reused tid apart */
+        __u64 start_ns;  /* boot clock */
+        __u64 group;     /* address of its task_group when last seen */
+        __u64 container; /* cgroup id of its container's group */
+        __u64 limit;     /* address of the task_group whose periods its ledger follows, 0: none */
         __u64 first_ns;
-        __u64 since_ns;   /* the open interval began then */
-        __u64 queue;      /* while it waits: address of its cfs_rq ... */
-        __u64 clock_open; /* ... and that queue's throttled clock when the interval began */
+        __u64 since_ns;           /* the open interval began then */
+        __u64 queue;              /* while it waits: address of its cfs_rq ... */
+        __u64 clock_open;         /* ... and that queue's throttled clock when the interval began */
         struct queue_clock clock; /* as last read */
-        __u64 sleep_mark; /* while it sleeps: its container's stall clock then */
-        __u64 exec_mark;  /* sum_exec_runtime when last accounted */
+        __u64 sleep_mark;         /* while it sleeps: its container's stall clock then */
+        __u64 exec_mark;          /* sum_exec_runtime when last accounted */
         __u64 exec_ns;
         __u64 run_ns;
         __u64 wait_ns;
         __u64 stall_ns;
-        __u64 above_ns;   /* part of stall_ns: only groups above the container were throttled */
+        __u64 above_ns; /* part of stall_ns: only groups above the container were throttled */
         __u64 sleep_ns;
         __u64 sleep_in_stall_ns;
         __u64 quota_spent_ns;
-        __u64 period;     /* nr_periods of the limit's group when last accounted */
+        __u64 period;         /* nr_periods of the limit's group when last accounted */
         __u64 period_exec_ns; /* used in that period, not known yet whether it ends throttled */
         __u64 stalls;
         __u64 switches;
-        __u64 longest_ns; /* longest stall of the window */
+        __u64 longest_ns;   /* longest stall of the window */
         __u64 book_from_ns; /* while a stall is booked: see thread_book() */
         __u64 book_to_ns;
         __u64 book_left_ns;
@@ -85,11 +86,11 @@ struct thread_rec {
         __u32 generation; /* of the group tree when container and limit were resolved */
         __u32 sequence;   /* odd while being written */
         __u32 state;
-        __u32 tid;        /* init PID namespace: the key */
+        __u32 tid; /* init PID namespace: the key */
         __u32 tgid;
-        __u32 host_tid;   /* in the agent's PID namespace, 0: not visible there */
+        __u32 host_tid; /* in the agent's PID namespace, 0: not visible there */
         __u32 host_tgid;
-        __u32 ns_tid;     /* in its own innermost PID namespace */
+        __u32 ns_tid; /* in its own innermost PID namespace */
         __u32 ns_tgid;
         __u32 above_levels; /* levels from its own group to its container's, both counted: deeper throttles are above */
         __u32 realtime;
@@ -140,15 +141,15 @@ struct fold_rec {
 
 struct container_rec {
         /* together on two cache lines: what each switch touches */
-        __s64 runnable;      /* threads that run, wait or are stalled now */
+        __s64 runnable; /* threads that run, wait or are stalled now */
         __u64 level_since_ns;
         __u64 exec_ns;
         __u64 burst_start_ns; /* 0: nothing to run */
-        __u64 stall_open;    /* run queues with stalled threads now */
+        __u64 stall_open;     /* run queues with stalled threads now */
         __u64 stall_since_ns;
         __u64 stall_total_ns; /* the stall clock: how long any queue was, without the open part */
-        __u64 own_stall_ns;  /* when a stall by a limit of the container itself last began */
-        __u64 burst_end_ns;  /* of the last burst */
+        __u64 own_stall_ns;   /* when a stall by a limit of the container itself last began */
+        __u64 burst_end_ns;   /* of the last burst */
         __u64 burst_exec_mark;
         __u64 burst_stall_mark;
         __u64 bursts;
@@ -158,7 +159,7 @@ struct container_rec {
         __u64 runnable_max;
         __u64 burst_cpu_max_ns;
         __u64 burst_longest_ns;
-        __u64 worst_ns;      /* the burst that its stalls stretched most: its length, */
+        __u64 worst_ns;       /* the burst that its stalls stretched most: its length, */
         __u64 worst_stall_ns; /* the stalls in it, */
         __u64 worst_start_ns; /* and when it began */
         __u32 window;
@@ -174,11 +175,13 @@ struct container_rec {
 struct group_rec {
         __u64 id;
         __u64 container;
-        __u64 limit;      /* address of the tightest limited group at or above it, 0: none */
+        __u64 limit; /* address of the tightest limited group at or above it, 0: none */
         __u32 above_levels;
         __u32 generation;
         /* the ledger, where this group is a limit: which of its last periods ended throttled */
         __u64 ledger_begun;
+        __u64 periods_seen; /* how many have ended since, and how many of them throttled */
+        __u64 throttled_seen;
         __u64 period;
         __u64 throttled;
         __u64 ledger[LEDGER_WORDS];
@@ -192,7 +195,7 @@ struct stall_span {
 
 /* A cfs_rq: one group on one CPU. Keyed by its address. Written under its CPU's rq lock. */
 struct queue_rec {
-        __u64 group;     /* address of the task_group, checked against reuse */
+        __u64 group; /* address of the task_group, checked against reuse */
         __u64 group_id;
         __u64 container;
         __u64 total_ns;  /* own throttled clock, kept from the hooks: finished part */
@@ -201,7 +204,7 @@ struct queue_rec {
         __u64 open_raw;  /* the kernel clock's own start of that stall, tells two stalls apart */
         __u64 open_base; /* the throttled clock when it began */
         __u32 open_above;
-        __u32 depth;     /* hooks: levels up to the group that is throttled; 0: itself */
+        __u32 depth; /* hooks: levels up to the group that is throttled; 0: itself */
         __u32 ring_next;
         __u32 cpu;
         struct stall_span ring[QUEUE_RING];
@@ -224,27 +227,29 @@ struct drain_head {
 struct drain_thread {
         struct drain_head head;
         __u64 now_ns;
-        __u64 clock_now;     /* its queue's throttled clock now, if it waits */
-        __u64 clock_running; /* that clock runs (its queue is throttled) */
-        __u64 exec_now;      /* sum_exec_runtime now */
-        __u64 stall_clock;   /* its container's stall clock now */
+        __u64 clock_now;        /* its queue's throttled clock now, if it waits */
+        __u64 clock_running;    /* that clock runs (its queue is throttled) */
+        __u64 exec_now;         /* sum_exec_runtime now */
+        __u64 stall_clock;      /* its container's stall clock now */
         __u64 quota_pending_ns; /* of period_exec_ns, what is known to belong to a throttled period */
-        __u64 alive;         /* the task is still the one that was measured */
+        __u64 alive;            /* the task is still the one that was measured */
         struct thread_rec rec;
 };
 struct drain_level {
         struct drain_head head;
         __u64 container;
         __u64 id;
-        __u64 quota_ns;  /* all ones: no limit */
+        __u64 quota_ns; /* all ones: no limit */
         __u64 period_ns;
-        __u64 burst_ns;  /* all ones: this kernel has none; so below */
+        __u64 burst_ns; /* all ones: this kernel has none; so below */
         __u64 nr_periods;
         __u64 nr_throttled;
         __u64 throttled_ns;
         __u64 nr_bursts;
         __u64 burst_time_ns;
-        __u32 index;     /* 0 is the container's own group */
+        __u64 periods_seen; /* of the ledger's own, since this limit was first looked at; all ones: it keeps none */
+        __u64 throttled_seen;
+        __u32 index; /* 0 is the container's own group */
         __u32 pad;
         char name[GROUP_NAME_BYTES];
 };

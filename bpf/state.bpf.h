@@ -6,10 +6,11 @@
 /* Fixed at load. */
 const volatile __u32 clock_source = CLOCK_SOURCE_SELF;
 const volatile __u32 scope = MEASURE_NODE;
-const volatile __u64 target_id = 0;      /* MEASURE_TARGET: cgroup id of the group; MEASURE_SIBLINGS: of one among them */
+const volatile __u64 target_id =
+                0; /* MEASURE_TARGET: cgroup id of the group; MEASURE_SIBLINGS: of one among them */
 const volatile __u64 warn_stall_ns = 50000000;
-const volatile __u32 ended_max = 64;     /* ended threads kept one by one, a container and window */
-const volatile __u32 lose_switches = 0;  /* tests: overlook every n-th switch, as the kernel sometimes does */
+const volatile __u32 ended_max = 64;    /* ended threads kept one by one, a container and window */
+const volatile __u32 lose_switches = 0; /* tests: overlook every n-th switch, as the kernel sometimes does */
 
 /* May change while running. */
 __u32 window = 1;     /* the number of the current window */
@@ -31,7 +32,8 @@ __u8 group_seen[GROUPS_SEEN];
  * that the kernel counts (sum_exec_runtime, run_delay, the throttled clocks) is cut at these moments; our own reading comes some
  * microseconds later, more on a cold cache, at each switch. Outside the lock it is estimated: see clock_guess().
  */
-__u64 clock_offsets[2]; /* CLOCK_MONOTONIC minus that clock, the smallest seen in this window and in the last */
+__u64 clock_offsets
+                [2]; /* CLOCK_MONOTONIC minus that clock, the smallest seen in this window and in the last */
 __u32 clock_window = 1;
 
 /* The scheduler's clock minus the load clock of a CPU, at its last measured switch (CLOCK_SOURCE_PELT). */
@@ -201,6 +203,13 @@ static __always_inline void clock_note(__u64 now) {
         } else if (!clock_offsets[0] || offset < clock_offsets[0]) {
                 clock_offsets[0] = offset;
         }
+}
+
+/* The same from a program in process context, whose caller has just been through the scheduler (sched_yield): that clock is fresh, too. */
+static __always_inline void clock_note_here(void) {
+        struct task_struct *self = (void *) bpf_get_current_task();
+
+        clock_note(BPF_CORE_READ(self, se.cfs_rq, rq, clock));
 }
 
 /* Position of the highest bit set; @value is not 0. */

@@ -22,7 +22,7 @@ __noinline int thread_fold(__u32 tid, __u64 now) {
 
         if (!r)
                 return 0;
-        struct fold_key key = { .container = r->container, .tgid = r->tgid };
+        struct fold_key key = {.container = r->container, .tgid = r->tgid};
         struct fold_rec *f = bpf_map_lookup_elem(&folds, &key);
         if (!f) {
                 struct blank *none = blank();
@@ -330,7 +330,8 @@ __noinline __u64 thread_moved(__u32 tid, __u64 queue, __u64 now) {
                 struct cfs_rq *old = (void *) old_queue;
 
                 /* Still that group's queue? Then its clock says whether the stall goes on without us. */
-                if (clock_source != CLOCK_SOURCE_HOOKS && BPF_CORE_READ(old, tg, css.cgroup, kn, id) == rec->group_id) {
+                if (clock_source != CLOCK_SOURCE_HOOKS &&
+                    BPF_CORE_READ(old, tg, css.cgroup, kn, id) == rec->group_id) {
                         struct queue_clock clock;
 
                         queue_clock(old, false, false, now, &clock);
@@ -347,7 +348,8 @@ __noinline __u64 thread_moved(__u32 tid, __u64 queue, __u64 now) {
 }
 
 /* Begins to wait on @q. @here: the caller holds the lock of @q's rq. */
-static __always_inline void thread_open(struct thread_rec *r, struct cfs_rq *q, const bool direct, const bool here, __u64 now) {
+static __always_inline void thread_open(struct thread_rec *r, struct cfs_rq *q, const bool direct,
+                                        const bool here, __u64 now) {
         r->state = THREAD_WAIT;
         r->since_ns = now;
         r->queue = (__u64) q;
@@ -360,8 +362,8 @@ static __always_inline void thread_open(struct thread_rec *r, struct cfs_rq *q, 
  * The interval that the thread waited, [since, @until], becomes stall and wait; normally @until is now. @q: the queue it is on. @here: its
  * rq lock is held.
  */
-static __always_inline void thread_close(struct task_struct *p, struct thread_rec *r, struct cfs_rq *q, const bool here, __u64 until,
-                                         __u64 now) {
+static __always_inline void thread_close(struct task_struct *p, struct thread_rec *r, struct cfs_rq *q,
+                                         const bool here, __u64 until, __u64 now) {
         __u64 total = since(until, r->since_ns), stall = 0;
 
         r->realtime = p->prio < MAX_RT_PRIO;
@@ -411,7 +413,7 @@ __noinline int thread_ends(__u32 tid, __u64 now) {
         thread_unlock(r);
         struct container_rec *c = container_find(r->container);
         if (c) {
-                struct ended_key key = { .start_ns = r->start_ns, .tid = tid };
+                struct ended_key key = {.start_ns = r->start_ns, .tid = tid};
 
                 __sync_fetch_and_add(&c->threads_ended, 1);
                 container_window(c);
@@ -478,7 +480,8 @@ static __always_inline void thread_waited_unseen(struct thread_rec *r, __u64 que
 }
 
 /* It left the CPU unseen: what it used since is known; the rest it slept, or waited beside the stalls that are known of its queue. */
-static __always_inline void thread_repair_out(struct task_struct *p, struct thread_rec *r, bool slept, __u64 now) {
+static __always_inline void thread_repair_out(struct task_struct *p, struct thread_rec *r, bool slept,
+                                              __u64 now) {
         __u64 used = thread_charge(p, r, now);
         __u64 left = min_u64(r->since_ns + used, now);
         __u64 stall_clock = container_step(r->container, used, 0, now);
@@ -494,7 +497,8 @@ static __always_inline void thread_repair_out(struct task_struct *p, struct thre
 }
 
 /* Its wake-up was not shown: since when it is queued is in sched_info, as long as it has not arrived; the rest as above. */
-static __always_inline void thread_repair_wake(struct task_struct *p, struct thread_rec *r, struct cfs_rq *q, __u64 now) {
+static __always_inline void thread_repair_wake(struct task_struct *p, struct thread_rec *r, struct cfs_rq *q,
+                                               __u64 now) {
         __u64 queued = p->sched_info.last_queued;
 
         count_lost(LOST_AT_SWITCHES, 1);

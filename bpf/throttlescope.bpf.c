@@ -33,7 +33,8 @@ SEC("?tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
         struct task_group *out = prev->sched_task_group, *in = next->sched_task_group;
         __u8 slot = seen_slot(prev);
-        bool measure_out = prev->pid && group_is_measured(out, slot), measure_in = next->pid && group_is_measured(in, slot);
+        bool measure_out = prev->pid && group_is_measured(out, slot),
+             measure_in = next->pid && group_is_measured(in, slot);
         struct thread_rec *r;
 
         run_queue_learn(next);
@@ -249,9 +250,9 @@ int whoami(struct bpf_iter__task *ctx) {
 
         if (!any)
                 return 0;
-        clock_note(any->se.cfs_rq->rq->clock); /* a first estimate: at most as old as its CPU's last tick */
         if (pid_namespace)
                 return 0;
+        clock_note_here();
         pid_level = BPF_CORE_READ(pid, level) & 31;
         bpf_probe_read_kernel(&upid, sizeof(upid), &pid->numbers[0] + pid_level);
         pid_namespace = BPF_CORE_READ(upid.ns, ns.inum);
@@ -267,7 +268,11 @@ int seed(struct bpf_iter__task *ctx) {
                 return 0;
         __u64 now = clock_guess();
         bool waits = !p->on_cpu && task_is_runnable(p);
-        if (!thread_make(address_of(p), now, p->on_cpu ? THREAD_RUN : waits ? THREAD_WAIT : THREAD_SLEEP) || !waits)
+        if (!thread_make(address_of(p), now,
+                         p->on_cpu ? THREAD_RUN
+                         : waits   ? THREAD_WAIT
+                                   : THREAD_SLEEP) ||
+            !waits)
                 return 0;
         struct thread_rec *r = thread_find(p);
         if (r) {

@@ -362,9 +362,10 @@ int cgroup_chain_of_path(struct root *root, const char *path, struct arena *aren
         r = cgroup_own_mounts(root, &mounts);
         if (r == 0)
                 r = cgroup_own_version(root, &mounts, &search.version);
-        if (r < 0)
-                return why_set(why, -ENODATA, "control group %s: no CPU controller is mounted here",
-                               shown(name, given));
+        if (r < 0) {
+                cgroup_no_mount(root, -ENODATA, why);
+                return why_wrap(why, -ENODATA, "control group %s", shown(name, given));
+        }
         r = path_in_hierarchy(&search, &mounts, given, &search.path);
         if (r == -EINVAL)
                 return why_set(why, r, "control group %s is in the hierarchy of another controller",

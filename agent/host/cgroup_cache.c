@@ -277,3 +277,13 @@ void cgroup_cache_add_top(struct root *root, const char *directory, bool has_par
         top->next = cache->tops;
         cache->tops = top;
 }
+
+int cgroup_no_mount(struct root *root, int error, struct why *why) {
+        cleanup_free char *mounts = NULL;
+        int r = root_read(root, "/proc/self/mountinfo", ROOT_FILE_MAX, &mounts, NULL);
+
+        if (r < 0)
+                return why_set(why, error, "/proc/self/mountinfo cannot be read (%s): is /proc mounted?",
+                               strerror(-r));
+        return why_set(why, error, "no CPU controller is mounted here");
+}

@@ -112,6 +112,8 @@ static inline void cgroup_mounts_release(struct cgroup_mounts *mounts) {
 #define cleanup_cgroup_mounts __attribute__((cleanup(cgroup_mounts_release)))
 /* The cgroup mounts of this machine as we see them. */
 int cgroup_own_mounts(struct root *root, struct cgroup_mounts *ret_mounts);
+/* The sentence for a hierarchy that is not found: it may be /proc that is missing. Returns @error. */
+int cgroup_no_mount(struct root *root, int error, struct why *why);
 /* Those in a process' mountinfo, which is foreign text: parsed in an arena of their own, so that they can't fill the snapshot's. */
 int cgroup_mounts_of(struct root *root, pid_t pid, struct cgroup_mounts *ret_mounts);
 /* The file of the process that stands for ourselves: "mountinfo", "cgroup". */

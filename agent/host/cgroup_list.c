@@ -98,7 +98,7 @@ static int own_hierarchy(struct root *root, struct cgroup_mounts *ret_mounts,
                 *ret_mount = mount;
                 return 0;
         }
-        return why_set(why, r == -ENOMEM ? r : -ENODATA, "no CPU controller is mounted here");
+        return cgroup_no_mount(root, r == -ENOMEM ? r : -ENODATA, why);
 }
 
 int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgroup_entry **ret_entries,

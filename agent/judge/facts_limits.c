@@ -25,6 +25,8 @@ struct level {
         uint64_t quota_ns, period_ns, burst_ns;
         uint64_t children_milli; /* ABSENT: a child has no limit, or this is not known */
         uint64_t nr_periods, nr_throttled, throttled_ns, nr_bursts, local_throttled_ns;
+        uint64_t periods_seen,
+                        throttled_seen; /* since the probe first saw it: as good as a difference at first sight */
 };
 
 struct levels {
@@ -65,6 +67,8 @@ static void level_from_file(struct level *out, const struct cgroup_level *file) 
                         .period_ns = file->period_ns,
                         .burst_ns = file->burst_ns,
                         .children_milli = file->children_limit_milli,
+                        .periods_seen = ABSENT,
+                        .throttled_seen = ABSENT,
                         .nr_periods = file->stat.nr_periods,
                         .nr_throttled = file->stat.nr_throttled,
                         .throttled_ns = file->stat.throttled_ns,
@@ -95,6 +99,8 @@ static void level_add_group(struct level *level, const struct group_level *group
         prefer_known(&level->nr_throttled, group->nr_throttled);
         prefer_known(&level->throttled_ns, group->throttled_ns);
         prefer_known(&level->nr_bursts, group->nr_bursts);
+        level->periods_seen = group->periods_seen;
+        level->throttled_seen = group->throttled_seen;
 }
 
 static void level_from_group(struct level *out, const struct group_level *group) {
@@ -104,6 +110,8 @@ static void level_from_group(struct level *out, const struct group_level *group)
                         .id = group->id,
                         .burst_ns = ABSENT,
                         .children_milli = ABSENT,
+                        .periods_seen = ABSENT,
+                        .throttled_seen = ABSENT,
                         .nr_periods = ABSENT,
                         .nr_throttled = ABSENT,
                         .throttled_ns = ABSENT,
@@ -275,6 +283,9 @@ static int fill_limit(const struct limits *limits, size_t index, struct arena *a
                 facts->periods = known_delta(level->nr_periods, before->nr_periods);
                 facts->periods_throttled = known_delta(level->nr_throttled, before->nr_throttled);
                 facts->periods_bursts = known_delta(level->nr_bursts, before->nr_bursts);
+        } else {
+                facts->periods = level->periods_seen;
+                facts->periods_throttled = level->throttled_seen;
         }
         return 0;
 }

@@ -22,14 +22,14 @@ static int bpf_fd(const struct probe_backend *base) {
 }
 
 static const struct backend_ops bpf_ops = {
-        .drain_tick = bpf_drain_tick,
-        .assemble = bpf_assemble,
-        .drained_save = bpf_drained_save,
-        .drained_load = bpf_drained_load,
-        .drained_free = drained_release,
-        .fd = bpf_fd,
-        .drain = bpf_drain_ring,
-        .free = bpf_free,
+                .drain_tick = bpf_drain_tick,
+                .assemble = bpf_assemble,
+                .drained_save = bpf_drained_save,
+                .drained_load = bpf_drained_load,
+                .drained_free = drained_release,
+                .fd = bpf_fd,
+                .drain = bpf_drain_ring,
+                .free = bpf_free,
 };
 
 static struct bpf_backend *backend_new(const struct probe_options *options, enum probe_method method) {
@@ -45,7 +45,8 @@ static struct bpf_backend *backend_new(const struct probe_options *options, enum
 }
 
 /* The kernel's number of the group that the request names: its own for self, pid and cgroup; for a Pod one among its containers. */
-static int target_group_id(struct root *root, const struct target_request *request, uint64_t *ret_id, struct why *why) {
+static int target_group_id(struct root *root, const struct target_request *request, uint64_t *ret_id,
+                           struct why *why) {
         cleanup_arena struct arena *arena = arena_new(16u << 20);
         struct cgroup_chain chain;
         size_t level = 0;
@@ -59,7 +60,8 @@ static int target_group_id(struct root *root, const struct target_request *reque
         if (request->scope == TARGET_CGROUP)
                 r = cgroup_chain_of_path(root, request->cgroup, arena, &chain, why);
         else
-                r = cgroup_chain_of_pid(root, request->scope == TARGET_PID ? request->pid : 0, arena, &chain, why);
+                r = cgroup_chain_of_pid(root, request->scope == TARGET_PID ? request->pid : 0, arena, &chain,
+                                        why);
         if (r < 0)
                 return r;
         if (request->scope != TARGET_CGROUP)
@@ -67,7 +69,8 @@ static int target_group_id(struct root *root, const struct target_request *reque
         if (level >= chain.levels_count)
                 level = chain.levels_count ? chain.levels_count - 1 : 0;
         if (chain.levels_count == 0 || !is_known(chain.levels[level].id))
-                return why_set(why, -ENODATA, "the kernel's number of the group %s is not visible from here", chain.path);
+                return why_set(why, -ENODATA, "the kernel's number of the group %s is not visible from here",
+                               chain.path);
         *ret_id = chain.levels[level].id;
         return 0;
 }
@@ -96,8 +99,8 @@ int bpf_backend_open(struct root *root, const struct probe_options *options, enu
         return 0;
 }
 
-int bpf_backend_replay(const struct probe_options *options, enum probe_method method, struct probe_backend **ret_backend,
-                       struct why *why) {
+int bpf_backend_replay(const struct probe_options *options, enum probe_method method,
+                       struct probe_backend **ret_backend, struct why *why) {
         struct bpf_backend *backend = backend_new(options, method);
 
         (void) why;

@@ -8,11 +8,13 @@
 #include "bpf_internal.h"
 
 /* The kernel's list of what was lost is the beginning of the snapshot's. */
-_Static_assert((int) LOST_AT_THREADS_FULL == LOST_THREADS_FULL && (int) LOST_AT_STALLS_FULL == LOST_STALLS_FULL &&
-                               (int) LOST_AT_SWITCHES == LOST_SWITCHES && (int) LOST_AT_LEDGER == LOST_LEDGER,
+_Static_assert((int) LOST_AT_THREADS_FULL == LOST_THREADS_FULL &&
+                               (int) LOST_AT_STALLS_FULL == LOST_STALLS_FULL &&
+                               (int) LOST_AT_SWITCHES == LOST_SWITCHES &&
+                               (int) LOST_AT_LEDGER == LOST_LEDGER,
                "bpf/shared.h and snapshot.h differ");
-_Static_assert(STALL_BINS == SNAPSHOT_STALL_BINS && BURST_BINS == SNAPSHOT_BURST_BINS && LEVEL_BINS == SNAPSHOT_LEVEL_BINS &&
-                               NAME_BYTES == PROC_NAME_MAX,
+_Static_assert(STALL_BINS == SNAPSHOT_STALL_BINS && BURST_BINS == SNAPSHOT_BURST_BINS &&
+                               LEVEL_BINS == SNAPSHOT_LEVEL_BINS && NAME_BYTES == PROC_NAME_MAX,
                "bpf/shared.h and snapshot.h differ");
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
@@ -44,12 +46,14 @@ static void add_open_interval(struct thread_sample *out, const struct drain_thre
                         out->exec_ns += in->exec_now - r->exec_mark;
                 break;
         case THREAD_WAIT:
-                stall = in->clock_now && !r->realtime ? min_u64(since(in->clock_now, r->clock_open), open) : 0;
+                stall = in->clock_now && !r->realtime ? min_u64(since(in->clock_now, r->clock_open), open)
+                                                      : 0;
                 out->stall_ns += stall;
                 out->wait_ns += open - stall;
                 if (stall >= UINT64_C(1) << STALL_SHIFT) {
                         out->stalls++; /* when it ends it is counted in the kernel instead: the sum stays */
-                        out->stall_longest_ns = stall > out->stall_longest_ns ? stall : out->stall_longest_ns;
+                        out->stall_longest_ns =
+                                        stall > out->stall_longest_ns ? stall : out->stall_longest_ns;
                 }
                 break;
         case THREAD_SLEEP:
@@ -61,7 +65,8 @@ static void add_open_interval(struct thread_sample *out, const struct drain_thre
         }
 }
 
-static void thread_from_record(struct thread_sample *out, const struct drained *drained, const struct drain_thread *in) {
+static void thread_from_record(struct thread_sample *out, const struct drained *drained,
+                               const struct drain_thread *in) {
         const struct thread_rec *r = &in->rec;
 
         out->global_tid = r->tid;
@@ -92,7 +97,8 @@ static void thread_from_record(struct thread_sample *out, const struct drained *
         add_open_interval(out, in);
 }
 
-static void thread_from_fold(struct thread_sample *out, const struct drained *drained, const struct drain_fold *in) {
+static void thread_from_fold(struct thread_sample *out, const struct drained *drained,
+                             const struct drain_fold *in) {
         const struct fold_rec *f = &in->rec;
 
         out->global_tid = in->key.tgid;
@@ -141,12 +147,14 @@ static void container_from_record(struct container_sample *out, const struct dra
         out->burst_longest_ns = of_window ? c->burst_longest_ns : 0;
         out->worst_burst_ns = of_window ? c->worst_ns : 0;
         out->worst_burst_stall_ns = of_window ? c->worst_stall_ns : 0;
-        out->worst_burst_at_ns = of_window && c->worst_start_ns ? drained_mono(drained, c->worst_start_ns) : 0;
+        out->worst_burst_at_ns =
+                        of_window && c->worst_start_ns ? drained_mono(drained, c->worst_start_ns) : 0;
 }
 
 static void level_from_record(struct group_level *out, const struct drain_level *in) {
         out->id = in->id;
-        memcpy(out->name, in->name, sizeof(out->name) < sizeof(in->name) ? sizeof(out->name) : sizeof(in->name));
+        memcpy(out->name, in->name,
+               sizeof(out->name) < sizeof(in->name) ? sizeof(out->name) : sizeof(in->name));
         out->name[sizeof(out->name) - 1] = '\0';
         out->quota_ns = known_or_absent(in->quota_ns);
         out->period_ns = in->period_ns;
@@ -156,6 +164,8 @@ static void level_from_record(struct group_level *out, const struct drain_level 
         out->throttled_ns = in->throttled_ns;
         out->nr_bursts = known_or_absent(in->nr_bursts);
         out->burst_time_ns = known_or_absent(in->burst_time_ns);
+        out->periods_seen = known_or_absent(in->periods_seen);
+        out->throttled_seen = known_or_absent(in->throttled_seen);
 }
 
 /* Where a container is in the snapshot, by its id. Nothing is sorted there before all is known, so this is a list beside it. */
@@ -183,20 +193,22 @@ static int places_make(struct places *places, const struct snapshot *snapshot) {
         if (!places->items)
                 return -ENOMEM;
         for (size_t i = 0; i < snapshot->containers_count; i++)
-                places->items[places->count++] = (struct place) { snapshot->containers[i].id, i };
+                places->items[places->count++] = (struct place){snapshot->containers[i].id, i};
         qsort(places->items, places->count, sizeof(*places->items), compare_place);
         return 0;
 }
 
-static struct container_sample *find_container(const struct places *places, struct snapshot *snapshot, uint64_t id) {
-        struct place key = { .id = id };
+static struct container_sample *find_container(const struct places *places, struct snapshot *snapshot,
+                                               uint64_t id) {
+        struct place key = {.id = id};
         const struct place *found = bsearch(&key, places->items, places->count, sizeof(key), compare_place);
 
         return found ? &snapshot->containers[found->at] : NULL;
 }
 
 /* One that was added since @places was made: a table that is written to while it is read may show an entry twice. */
-static struct container_sample *find_added(const struct places *places, struct snapshot *snapshot, uint64_t id) {
+static struct container_sample *find_added(const struct places *places, struct snapshot *snapshot,
+                                           uint64_t id) {
         for (size_t i = places->count; i < snapshot->containers_count; i++)
                 if (snapshot->containers[i].id == id)
                         return &snapshot->containers[i];
@@ -229,8 +241,9 @@ static int add_measured(const struct drained *drained, struct places *places, st
 }
 
 /* Containers: those that files show, then those that only the kernel has seen. */
-static int assemble_containers(const struct probe_options *options, const struct drained *drained, struct root *root,
-                               struct snapshot *snapshot, struct places *places, struct why *why) {
+static int assemble_containers(const struct probe_options *options, const struct drained *drained,
+                               struct root *root, struct snapshot *snapshot, struct places *places,
+                               struct why *why) {
         struct target_container *targets = NULL;
         size_t count = 0, seen = 0;
         bool cut = false;
@@ -241,7 +254,7 @@ static int assemble_containers(const struct probe_options *options, const struct
         if (r < 0)
                 count = 0; /* the group is gone or not visible from here: the kernel's word is enough */
         DRAINED_EACH(drained, head)
-                seen += head->kind == DRAIN_CONTAINER;
+        seen += head->kind == DRAIN_CONTAINER;
         snapshot->containers = arena_array(snapshot->arena, count + seen + 1, sizeof(*snapshot->containers));
         if (!snapshot->containers)
                 return -ENOMEM;
@@ -259,7 +272,8 @@ static int assemble_containers(const struct probe_options *options, const struct
         return snapshot->containers_count > 0 || r == 0 ? 0 : r;
 }
 
-static int assemble_levels(const struct drained *drained, const struct places *places, struct snapshot *snapshot) {
+static int assemble_levels(const struct drained *drained, const struct places *places,
+                           struct snapshot *snapshot) {
         DRAINED_EACH(drained, head) {
                 const struct drain_level *in = (const void *) head;
                 struct container_sample *out;
@@ -309,12 +323,13 @@ static void hold_floors(struct bpf_backend *backend, struct snapshot *snapshot) 
 
         for (size_t i = 0; i < snapshot->threads_count; i++) {
                 struct thread_sample *t = &snapshot->threads[i];
-                struct thread_floor key = { .tid = t->global_tid, .start_ns = t->start_ns }, *floor = NULL;
+                struct thread_floor key = {.tid = t->global_tid, .start_ns = t->start_ns}, *floor = NULL;
 
                 if (t->folded)
                         continue;
                 if (backend->floors)
-                        floor = bsearch(&key, backend->floors, backend->floors_count, sizeof(key), compare_floor);
+                        floor = bsearch(&key, backend->floors, backend->floors_count, sizeof(key),
+                                        compare_floor);
                 if (floor) {
                         raise_to(&t->run_ns, floor->run_ns);
                         raise_to(&t->wait_ns, floor->wait_ns);
@@ -324,8 +339,9 @@ static void hold_floors(struct bpf_backend *backend, struct snapshot *snapshot) 
                         raise_to(&t->quota_spent_ns, floor->quota_spent_ns);
                 }
                 if (next && !t->ended)
-                        next[count++] = (struct thread_floor) { t->global_tid, t->start_ns, t->run_ns,  t->wait_ns,
-                                                                t->stall_ns,   t->sleep_ns, t->exec_ns, t->quota_spent_ns };
+                        next[count++] = (struct thread_floor){t->global_tid, t->start_ns,      t->run_ns,
+                                                              t->wait_ns,    t->stall_ns,      t->sleep_ns,
+                                                              t->exec_ns,    t->quota_spent_ns};
         }
         if (next)
                 qsort(next, count, sizeof(*next), compare_floor);
@@ -338,7 +354,7 @@ static int assemble_threads(const struct drained *drained, struct snapshot *snap
         size_t count = 0;
 
         DRAINED_EACH(drained, head)
-                count += head->kind == DRAIN_THREAD || head->kind == DRAIN_FOLD;
+        count += head->kind == DRAIN_THREAD || head->kind == DRAIN_FOLD;
         snapshot->threads = arena_array(snapshot->arena, count + 1, sizeof(*snapshot->threads));
         if (!snapshot->threads)
                 return -ENOMEM;
@@ -363,11 +379,11 @@ static int assemble_threads(const struct drained *drained, struct snapshot *snap
         return 0;
 }
 
-int bpf_assemble(struct probe_backend *base, const struct drained *drained, struct root *root, struct snapshot *snapshot,
-                 struct why *why) {
+int bpf_assemble(struct probe_backend *base, const struct drained *drained, struct root *root,
+                 struct snapshot *snapshot, struct why *why) {
         struct bpf_backend *backend = bpf_backend_of(base);
         uint64_t from = backend->last_assembled_ns ? backend->last_assembled_ns : drained->from_ns;
-        struct places places = { 0 };
+        struct places places = {0};
         int r;
 
         snapshot->exact = drained->clock_source != CLOCK_SOURCE_PELT;

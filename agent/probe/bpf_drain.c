@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ const struct drain_head *drained_next(const struct drained *drained, const struc
         if (at + sizeof(*head) > drained->records_bytes)
                 return NULL;
         head = (const struct drain_head *) (const void *) (drained->records + at);
-        return head->bytes == record_bytes(head->kind) && at + head->bytes <= drained->records_bytes ? head : NULL;
+        return head->bytes == record_bytes(head->kind) && at + head->bytes <= drained->records_bytes ? head
+                                                                                                     : NULL;
 }
 
 static int records_room(struct drained *drained, size_t more) {
@@ -144,7 +146,8 @@ static uint64_t clock_offset(const __u64 offsets[static 2]) {
         return !offsets[1] || (offsets[0] && offsets[0] < offsets[1]) ? offsets[0] : offsets[1];
 }
 
-int bpf_drain_tick(struct probe_backend *base, struct instant at, struct drained **ret_drained, struct why *why) {
+int bpf_drain_tick(struct probe_backend *base, struct instant at, struct drained **ret_drained,
+                   struct why *why) {
         struct bpf_backend *backend = bpf_backend_of(base);
         struct throttlescope_bpf *skeleton = backend->skeleton;
         cleanup_drained struct drained *drained = NULL, *next = drained_new();
@@ -156,6 +159,7 @@ int bpf_drain_tick(struct probe_backend *base, struct instant at, struct drained
         drained = backend->pending;
         backend->pending = take_ptr(next);
 
+        sched_yield(); /* brings the scheduler's clock of this CPU up to date: clock_note_here() */
         for (int i = 0; i < ITERATE_COUNT && r == 0; i++)
                 r = drain_iterator(backend, i, drained);
         if (r < 0)

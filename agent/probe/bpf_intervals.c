@@ -36,7 +36,8 @@ static int add(struct rows *rows, uint64_t container, uint64_t start, uint64_t e
                 rows->items = grown;
                 rows->room = room;
         }
-        rows->items[rows->count++] = (struct row) { container, { .start_ns = start, .end_ns = end, .above = above } };
+        rows->items[rows->count++] =
+                        (struct row){container, {.start_ns = start, .end_ns = end, .above = above}};
         return 0;
 }
 
@@ -85,7 +86,8 @@ static void find_ends(const struct drained *drained, struct open_queue *open, si
                 if (head->kind != DRAIN_THREAD || thread->rec.state != THREAD_WAIT || !thread->clock_now)
                         continue;
                 key.queue = thread->rec.queue;
-                found = bsearch(&(struct open_queue) { .queue = &key }, open, count, sizeof(*open), compare_queues);
+                found = bsearch(&(struct open_queue){.queue = &key}, open, count, sizeof(*open),
+                                compare_queues);
                 if (found)
                         look_at_clock(found, thread);
         }
@@ -98,7 +100,7 @@ static int collect_open(const struct drained *drained, struct rows *rows) {
         int r = 0;
 
         DRAINED_EACH(drained, head)
-                count += head->kind == DRAIN_QUEUE;
+        count += head->kind == DRAIN_QUEUE;
         if (count == 0)
                 return 0;
         open = calloc(count, sizeof(*open));
@@ -109,7 +111,8 @@ static int collect_open(const struct drained *drained, struct rows *rows) {
                 const struct drain_queue *queue = (const void *) head;
 
                 if (head->kind == DRAIN_QUEUE)
-                        open[count++] = (struct open_queue) { queue, hooks && queue->rec.since_ns ? UINT64_MAX : 0 };
+                        open[count++] = (struct open_queue){queue,
+                                                            hooks && queue->rec.since_ns ? UINT64_MAX : 0};
         }
         if (!hooks)
                 find_ends(drained, open, count);
@@ -117,7 +120,8 @@ static int collect_open(const struct drained *drained, struct rows *rows) {
                 const struct queue_rec *rec = &open[i].queue->rec;
 
                 r = add(rows, rec->container, drained_mono(drained, rec->open_ns),
-                        open[i].until == UINT64_MAX ? UINT64_MAX : drained_mono(drained, open[i].until), rec->open_above != 0);
+                        open[i].until == UINT64_MAX ? UINT64_MAX : drained_mono(drained, open[i].until),
+                        rec->open_above != 0);
         }
         return r;
 }
@@ -178,7 +182,7 @@ static int merge(const struct rows *rows, struct arena *arena, struct container_
 }
 
 int bpf_intervals(const struct drained *drained, uint64_t from_ns, struct snapshot *snapshot) {
-        struct rows rows = { .from_ns = from_ns, .to_ns = drained->now_ns };
+        struct rows rows = {.from_ns = from_ns, .to_ns = drained->now_ns};
         int r = collect(drained, &rows);
 
         if (r == 0 && rows.count > 0) {

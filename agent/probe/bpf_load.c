@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,22 +21,22 @@ struct bpf_plan {
 };
 
 static const char *const common_programs[] = {
-        "on_switch",     "on_wakeup",   "on_wakeup_new", "on_migrate",       "whoami",       "seed",
-        "drain_threads", "drain_folds",   "drain_containers", "drain_queues",
+                "on_switch", "on_wakeup",     "on_wakeup_new", "on_migrate",       "whoami",
+                "seed",      "drain_threads", "drain_folds",   "drain_containers", "drain_queues",
 };
 
 static const struct bpf_plan plans[] = {
-        { PROBE_HOOKS,
-          CLOCK_SOURCE_HOOKS,
-          { "on_throttle", "on_unthrottle", "on_move_begins", "on_move_ends" },
-          "fentry on tg_throttle_down and tg_unthrottle_up" },
-        /* Kprobes are skipped while a map system call runs on their CPU: only where the kernel has no clocks of its own. */
-        { PROBE_HOOKS,
-          CLOCK_SOURCE_HOOKS,
-          { "on_throttle_kprobe", "on_unthrottle_kprobe", "on_attach" },
-          "kprobes on tg_throttle_down and tg_unthrottle_up" },
-        { PROBE_TRACEPOINTS, CLOCK_SOURCE_SELF, { "on_attach" }, "the kernel's throttled clocks" },
-        { PROBE_TRACEPOINTS, CLOCK_SOURCE_PELT, { "on_attach" }, "the kernel's load clock" },
+                {PROBE_HOOKS,
+                 CLOCK_SOURCE_HOOKS,
+                 {"on_throttle", "on_unthrottle", "on_move_begins", "on_move_ends"},
+                 "fentry on tg_throttle_down and tg_unthrottle_up"},
+                /* Kprobes are skipped while a map system call runs on their CPU: only where the kernel has no clocks of its own. */
+                {PROBE_HOOKS,
+                 CLOCK_SOURCE_HOOKS,
+                 {"on_throttle_kprobe", "on_unthrottle_kprobe", "on_attach"},
+                 "kprobes on tg_throttle_down and tg_unthrottle_up"},
+                {PROBE_TRACEPOINTS, CLOCK_SOURCE_SELF, {"on_attach"}, "the kernel's throttled clocks"},
+                {PROBE_TRACEPOINTS, CLOCK_SOURCE_PELT, {"on_attach"}, "the kernel's load clock"},
 };
 enum { PLAN_FENTRY, PLAN_KPROBE, PLAN_SELF, PLAN_PELT };
 
@@ -81,12 +82,14 @@ static void set_map_sizes(const struct probe_options *options, struct throttlesc
         bpf_map__set_max_entries(skeleton->maps.containers, node ? PROBE_CONTAINERS_MAX : 256);
         bpf_map__set_max_entries(skeleton->maps.groups, (uint32_t) groups);
         /* Only queues that were throttled have a record: a quarter of the groups on every CPU at once is a node on fire. */
-        bpf_map__set_max_entries(skeleton->maps.queues, (uint32_t) clamp_size(groups / 4 * cpus, 1024, 32768));
+        bpf_map__set_max_entries(skeleton->maps.queues,
+                                 (uint32_t) clamp_size(groups / 4 * cpus, 1024, 32768));
         bpf_map__set_max_entries(skeleton->maps.stalls, node ? 512u << 10 : 256u << 10);
 }
 
 /* Where the skeleton keeps the link of @program, so that it is destroyed with it. NULL: not one of its programs. */
-static struct bpf_link **link_of(const struct bpf_object_skeleton *skeleton, const struct bpf_program *program) {
+static struct bpf_link **link_of(const struct bpf_object_skeleton *skeleton,
+                                 const struct bpf_program *program) {
         for (int i = 0; i < skeleton->prog_cnt; i++)
                 if (*skeleton->progs[i].prog == program)
                         return skeleton->progs[i].link;
@@ -119,14 +122,17 @@ static int run_over_tasks(struct bpf_program *program, struct why *why) {
         struct bpf_link *link = bpf_program__attach_iter(program, NULL);
 
         if (!link)
-                return why_set(why, -errno, "the kernel refuses an iterator over its tasks (%s)", strerror(errno));
+                return why_set(why, -errno, "the kernel refuses an iterator over its tasks (%s)",
+                               strerror(errno));
         int fd = bpf_iter_create(bpf_link__fd(link)), r = fd < 0 ? -errno : 0;
+        sched_yield(); /* brings the scheduler's clock of this CPU up to date: clock_note_here() */
         while (fd >= 0 && read(fd, nothing, sizeof(nothing)) > 0)
                 ;
         if (fd >= 0)
                 close(fd);
         bpf_link__destroy(link);
-        return r < 0 ? why_set(why, r, "the kernel refuses an iterator over its tasks (%s)", strerror(-r)) : 0;
+        return r < 0 ? why_set(why, r, "the kernel refuses an iterator over its tasks (%s)", strerror(-r))
+                     : 0;
 }
 
 static int open_iterators(struct bpf_backend *backend, struct why *why) {
@@ -135,20 +141,21 @@ static int open_iterators(struct bpf_backend *backend, struct why *why) {
                 struct bpf_program *program;
                 struct bpf_map *map;
         } pairs[ITERATE_COUNT] = {
-                [ITERATE_THREADS] = { s->progs.drain_threads, s->maps.threads },
-                [ITERATE_ENDED] = { s->progs.drain_threads, s->maps.ended },
-                [ITERATE_FOLDS] = { s->progs.drain_folds, s->maps.folds },
-                [ITERATE_CONTAINERS] = { s->progs.drain_containers, s->maps.containers },
-                [ITERATE_QUEUES] = { s->progs.drain_queues, s->maps.queues },
+                        [ITERATE_THREADS] = {s->progs.drain_threads, s->maps.threads},
+                        [ITERATE_ENDED] = {s->progs.drain_threads, s->maps.ended},
+                        [ITERATE_FOLDS] = {s->progs.drain_folds, s->maps.folds},
+                        [ITERATE_CONTAINERS] = {s->progs.drain_containers, s->maps.containers},
+                        [ITERATE_QUEUES] = {s->progs.drain_queues, s->maps.queues},
         };
 
         for (int i = 0; i < ITERATE_COUNT; i++) {
-                union bpf_iter_link_info info = { .map.map_fd = (uint32_t) bpf_map__fd(pairs[i].map) };
+                union bpf_iter_link_info info = {.map.map_fd = (uint32_t) bpf_map__fd(pairs[i].map)};
                 LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
 
                 backend->iterators[i] = bpf_program__attach_iter(pairs[i].program, &opts);
                 if (!backend->iterators[i])
-                        return why_set(why, -errno, "the kernel refuses an iterator over a map (%s)", strerror(errno));
+                        return why_set(why, -errno, "the kernel refuses an iterator over a map (%s)",
+                                       strerror(errno));
         }
         return 0;
 }
@@ -168,14 +175,15 @@ static void set_constants(struct bpf_backend *backend, const struct bpf_plan *pl
         s->rodata->lose_switches = backend->options.lose_switches;
         set_map_sizes(&backend->options, s);
         bpf_object__for_each_program(program, s->obj)
-                bpf_program__set_autoload(program, plan_has(plan, bpf_program__name(program)));
+                        bpf_program__set_autoload(program, plan_has(plan, bpf_program__name(program)));
 }
 
 static const char *remedy_of(int error) {
         switch (-error) {
         case EPERM:
         case EACCES:
-                return "; needs CAP_BPF and CAP_PERFMON (before 5.8 CAP_SYS_ADMIN), and a kernel that is not locked down";
+                return "; needs CAP_BPF and CAP_PERFMON (before 5.8 CAP_SYS_ADMIN), and a kernel that is "
+                       "not locked down";
         case ENOMEM:
                 return "; the memory or memlock limit may be too small";
         default:
@@ -183,7 +191,8 @@ static const char *remedy_of(int error) {
         }
 }
 
-static int try_plan(struct bpf_backend *backend, const struct bpf_plan *plan, uint64_t target_id, struct why *why) {
+static int try_plan(struct bpf_backend *backend, const struct bpf_plan *plan, uint64_t target_id,
+                    struct why *why) {
         cleanup_free char *log = calloc(1, VERIFIER_LOG_BYTES);
         LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = log, .kernel_log_size = VERIFIER_LOG_BYTES,
                     .kernel_log_level = 0);
@@ -198,8 +207,8 @@ static int try_plan(struct bpf_backend *backend, const struct bpf_plan *plan, ui
         r = throttlescope_bpf__load(backend->skeleton);
         if (r < 0) {
                 const char *word = last_line(log);
-                return why_set(why, r, "the kernel refuses %s: %s%s%s%s%s", plan->name, word, *word ? " (" : "", strerror(-r),
-                               *word ? ")" : "", remedy_of(r));
+                return why_set(why, r, "the kernel refuses %s: %s%s%s%s%s", plan->name, word,
+                               *word ? " (" : "", strerror(-r), *word ? ")" : "", remedy_of(r));
         }
         r = run_over_tasks(backend->skeleton->progs.whoami, why);
         if (r == 0)
@@ -210,7 +219,8 @@ static int try_plan(struct bpf_backend *backend, const struct bpf_plan *plan, ui
                 r = run_over_tasks(backend->skeleton->progs.seed, why);
         if (r < 0)
                 return r;
-        backend->ring = ring_buffer__new(bpf_map__fd(backend->skeleton->maps.stalls), bpf_ring_event, backend, NULL);
+        backend->ring = ring_buffer__new(bpf_map__fd(backend->skeleton->maps.stalls), bpf_ring_event,
+                                         backend, NULL);
         if (!backend->ring)
                 return why_set(why, -errno, "cannot map the ring of stalls: %s", strerror(errno));
         malloc_trim(0); /* libbpf is done with the kernel's types: 11 MiB go back */
@@ -234,8 +244,8 @@ void bpf_unload(struct bpf_backend *backend) {
  */
 static int try_fentry(void) {
         const struct bpf_insn nothing[] = {
-                { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
-                { .code = BPF_JMP | BPF_EXIT },
+                        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+                        {.code = BPF_JMP | BPF_EXIT},
         };
         LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
         int id = libbpf_find_vmlinux_btf_id("tg_throttle_down", BPF_TRACE_FENTRY);
@@ -243,7 +253,8 @@ static int try_fentry(void) {
         if (id < 0)
                 return id;
         opts.attach_btf_id = (uint32_t) id;
-        cleanup_fd int program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "fentry", "GPL", nothing, ELEMENTS(nothing), &opts);
+        cleanup_fd int program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "fentry", "GPL", nothing,
+                                               ELEMENTS(nothing), &opts);
         if (program < 0)
                 return -errno;
         cleanup_fd int link = bpf_link_create(program, 0, BPF_TRACE_FENTRY, NULL);

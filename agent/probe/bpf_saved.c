@@ -82,7 +82,8 @@ static cJSON *record_to_json(const struct record_kind *kind, const void *record)
 
         for (size_t i = 0; i < kind->fields_count && object; i++)
                 if (!field_is_zero(&kind->fields[i], record))
-                        cJSON_AddItemToObject(object, kind->fields[i].name, field_to_json(&kind->fields[i], record));
+                        cJSON_AddItemToObject(object, kind->fields[i].name,
+                                              field_to_json(&kind->fields[i], record));
         return object;
 }
 
@@ -100,8 +101,8 @@ static cJSON *drained_to_json(const struct drained *drained) {
         for (size_t k = 0; k < record_kinds_count; k++) {
                 list = cJSON_AddArrayToObject(root, record_kinds[k].name);
                 DRAINED_EACH(drained, head)
-                        if (head->kind == record_kinds[k].kind)
-                                cJSON_AddItemToArray(list, record_to_json(&record_kinds[k], head));
+                if (head->kind == record_kinds[k].kind)
+                        cJSON_AddItemToArray(list, record_to_json(&record_kinds[k], head));
         }
         list = cJSON_AddArrayToObject(root, record_event.name);
         for (size_t i = 0; i < drained->events_count; i++)
@@ -134,7 +135,8 @@ static int value_from_json(const cJSON *item, unsigned width, uint64_t *ret_valu
                 int r = number_parse_u64(item->valuestring, &value);
                 if (r < 0)
                         return r;
-        } else if (cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < (double) EXACT_DOUBLE &&
+        } else if (cJSON_IsNumber(item) && item->valuedouble >= 0 &&
+                   item->valuedouble < (double) EXACT_DOUBLE &&
                    item->valuedouble == (double) (uint64_t) item->valuedouble) {
                 value = (uint64_t) item->valuedouble;
         } else {
@@ -195,7 +197,8 @@ static int field_from_json(const struct record_field *field, const cJSON *item, 
         return 0;
 }
 
-static int record_from_json(const struct record_kind *kind, const cJSON *object, size_t index, void *record, struct why *why) {
+static int record_from_json(const struct record_kind *kind, const cJSON *object, size_t index, void *record,
+                            struct why *why) {
         const cJSON *item;
 
         memset(record, 0, kind->bytes);
@@ -208,15 +211,17 @@ static int record_from_json(const struct record_kind *kind, const cJSON *object,
                         if (strcmp(kind->fields[i].name, item->string) == 0)
                                 field = &kind->fields[i];
                 if (!field)
-                        return why_set(why, -EBADMSG, "%s: %s[%zu] has an unknown field", MAPS_FILE, kind->name, index);
+                        return why_set(why, -EBADMSG, "%s: %s[%zu] has an unknown field", MAPS_FILE,
+                                       kind->name, index);
                 if (field_from_json(field, item, record) < 0)
-                        return why_set(why, -EBADMSG, "%s: %s[%zu].%s is not what it should be", MAPS_FILE, kind->name, index,
-                                       field->name);
+                        return why_set(why, -EBADMSG, "%s: %s[%zu].%s is not what it should be", MAPS_FILE,
+                                       kind->name, index, field->name);
         }
         return 0;
 }
 
-static int records_from_json(const struct record_kind *kind, const cJSON *root, struct drained *drained, struct why *why) {
+static int records_from_json(const struct record_kind *kind, const cJSON *root, struct drained *drained,
+                             struct why *why) {
         union {
                 struct drain_head head;
                 struct drain_thread thread;
@@ -239,7 +244,7 @@ static int records_from_json(const struct record_kind *kind, const cJSON *root, 
                 if (kind == &record_event) {
                         r = drained_add_event(drained, &record.event);
                 } else {
-                        record.head = (struct drain_head) { .kind = kind->kind, .bytes = kind->bytes };
+                        record.head = (struct drain_head){.kind = kind->kind, .bytes = kind->bytes};
                         r = drained_add(drained, &record, kind->bytes);
                 }
                 if (r < 0)
@@ -254,23 +259,26 @@ static int head_from_json(const cJSON *root, struct drained *drained, struct why
                 unsigned width;
                 void *at;
         } numbers[] = {
-                { "from_ns", 8, &drained->from_ns },
-                { "now_ns", 8, &drained->now_ns },
-                { "clock_offset_ns", 8, &drained->clock_offset_ns },
-                { "window", 4, &drained->window },
-                { "clock_source", 4, &drained->clock_source },
+                        {"from_ns", 8, &drained->from_ns},
+                        {"now_ns", 8, &drained->now_ns},
+                        {"clock_offset_ns", 8, &drained->clock_offset_ns},
+                        {"window", 4, &drained->window},
+                        {"clock_source", 4, &drained->clock_source},
         };
         const cJSON *lost = cJSON_GetObjectItemCaseSensitive(root, "lost");
         uint64_t value;
 
         for (size_t i = 0; i < ELEMENTS(numbers); i++) {
-                if (value_from_json(cJSON_GetObjectItemCaseSensitive(root, numbers[i].name), numbers[i].width, &value) < 0)
-                        return why_set(why, -EBADMSG, "%s: %s is missing or not a number", MAPS_FILE, numbers[i].name);
+                if (value_from_json(cJSON_GetObjectItemCaseSensitive(root, numbers[i].name),
+                                    numbers[i].width, &value) < 0)
+                        return why_set(why, -EBADMSG, "%s: %s is missing or not a number", MAPS_FILE,
+                                       numbers[i].name);
                 memcpy(numbers[i].at, &value, numbers[i].width);
         }
         for (int i = 0; i < LOST_AT_COUNT; i++)
                 if (value_from_json(cJSON_GetArrayItem(lost, i), 8, &drained->lost[i]) < 0)
-                        return why_set(why, -EBADMSG, "%s: lost[%d] is missing or not a number", MAPS_FILE, i);
+                        return why_set(why, -EBADMSG, "%s: lost[%d] is missing or not a number", MAPS_FILE,
+                                       i);
         return 0;
 }
 
@@ -296,7 +304,8 @@ int bpf_drained_parse(const char *text, size_t length, struct drained **ret_drai
         return 0;
 }
 
-int bpf_drained_load(struct probe_backend *base, struct root *root, struct drained **ret_drained, struct why *why) {
+int bpf_drained_load(struct probe_backend *base, struct root *root, struct drained **ret_drained,
+                     struct why *why) {
         cleanup_free char *text = NULL;
         size_t length;
         int r = root_read(root, "/" MAPS_FILE, MAPS_BYTES_MAX, &text, &length);

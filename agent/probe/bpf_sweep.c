@@ -30,7 +30,7 @@ static void sweep_threads(struct bpf_backend *backend, const struct drained *dra
                 if (head->kind != DRAIN_THREAD)
                         continue;
                 if (thread->rec.state == THREAD_ENDED) {
-                        struct ended_key key = { .start_ns = thread->rec.start_ns, .tid = thread->rec.tid };
+                        struct ended_key key = {.start_ns = thread->rec.start_ns, .tid = thread->rec.tid};
                         bpf_map_delete_elem(bpf_map__fd(s->maps.ended), &key);
                 } else if (!thread->alive) {
                         /* Its last switch was not shown, or it took another number when it called exec. */
@@ -63,7 +63,7 @@ static uint64_t *containers_with_threads(const struct drained *drained, size_t *
         size_t count = 0;
 
         DRAINED_EACH(drained, head)
-                count += head->kind == DRAIN_THREAD;
+        count += head->kind == DRAIN_THREAD;
         ids = calloc(count + 1, sizeof(*ids));
         if (!ids)
                 return NULL;
@@ -101,7 +101,8 @@ static void sweep_containers(struct bpf_backend *backend, const struct drained *
 
 /* Groups that were long not asked for, then the queues of groups that have no record. */
 static void sweep_groups(struct bpf_backend *backend, const struct drained *drained) {
-        int groups = bpf_map__fd(backend->skeleton->maps.groups), queues = bpf_map__fd(backend->skeleton->maps.queues);
+        int groups = bpf_map__fd(backend->skeleton->maps.groups),
+            queues = bpf_map__fd(backend->skeleton->maps.queues);
         uint64_t key, next;
         struct group_rec group;
         struct queue_rec queue;

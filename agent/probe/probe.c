@@ -384,7 +384,8 @@ bool probe_target_alive(struct probe *probe) {
 
         if (probe->is_replay)
                 return probe->next_tick < probe->manifest.ticks_count;
-        if (probe->backend->ops->alive)
+        /* Named by its process, the target ends with it, though its group may stay. */
+        if (probe->backend->ops->alive && target->scope != TARGET_PID)
                 return probe->backend->ops->alive(probe->backend, probe->root);
         if (target->scope != TARGET_PID && target->scope != TARGET_CGROUP)
                 return true;

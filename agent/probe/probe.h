@@ -11,12 +11,12 @@ struct probe;
 
 struct probe_options {
         struct target_request target;
-        enum probe_method method;      /* PROBE_METHOD_COUNT: the best that works */
-        uint64_t warn_stall_ns;        /* bursts are counted against it in the kernel */
-        size_t threads_max;            /* room of the thread table; 0: default for the scope */
-        bool force_kprobes;            /* tests: with PROBE_HOOKS, kprobes also where fentry works */
-        uint32_t lose_switches;        /* tests: overlook every n-th switch, as a kernel sometimes does; 0: none */
-        const char *capture;           /* directory to save every tick to, NULL: none */
+        enum probe_method method; /* PROBE_METHOD_COUNT: the best that works */
+        uint64_t warn_stall_ns;   /* bursts are counted against it in the kernel */
+        size_t threads_max;       /* room of the thread table; 0: default for the scope */
+        bool force_kprobes;       /* tests: with PROBE_HOOKS, kprobes also where fentry works */
+        uint32_t lose_switches; /* tests: overlook every n-th switch, as a kernel sometimes does; 0: none */
+        const char *capture;    /* directory to save every tick to, NULL: none */
 };
 
 /*
@@ -24,7 +24,8 @@ struct probe_options {
  * method, failing to load it is an error; with the best one, the reasons why better ones failed are in probe_trials().
  * @root with a capture manifest makes a replay; target and method then come from the folder.
  */
-int probe_open(struct root *root, const struct probe_options *options, struct probe **ret_probe, struct why *why);
+int probe_open(struct root *root, const struct probe_options *options, struct probe **ret_probe,
+               struct why *why);
 void probe_free(struct probe *probe);
 
 enum probe_method probe_method(const struct probe *probe);
@@ -34,8 +35,8 @@ int probe_method_parse(const char *name, enum probe_method *ret_method);
 /* What happened when each method was tried, for doctor and for `missing[]`. */
 struct probe_trial {
         bool tried;
-        int error;             /* 0: works */
-        char text[256];        /* the sentence */
+        int error;      /* 0: works */
+        char text[256]; /* the sentence */
 };
 const struct probe_trial *probe_trials(const struct probe *probe); /* [PROBE_METHOD_COUNT] */
 

@@ -16,15 +16,15 @@ enum target_scope { TARGET_SELF, TARGET_POD, TARGET_NODE, TARGET_PID, TARGET_CGR
 
 struct target_request {
         enum target_scope scope;
-        pid_t pid;           /* TARGET_PID: in our PID namespace */
-        const char *cgroup;  /* TARGET_CGROUP: as cgroup_chain_of_path() takes it */
+        pid_t pid;          /* TARGET_PID: in our PID namespace */
+        const char *cgroup; /* TARGET_CGROUP: as cgroup_chain_of_path() takes it */
 };
 
 /* One container that files can see. Strings in the arena given to target_list(). */
 struct target_container {
-        uint64_t id;         /* cgroup id of its group; ABSENT if the group is not visible */
+        uint64_t id; /* cgroup id of its group; ABSENT if the group is not visible */
         const char *path;
-        pid_t a_pid;         /* a live process in it, 0: none */
+        pid_t a_pid; /* a live process in it, 0: none */
         struct cgroup_chain chain;
 };
 
@@ -45,5 +45,5 @@ bool target_container_id(const char *cgroup_path, char out[static 65]);
  * runtime's container, and every limited group that has no container below or above it. TARGET_POD from files needs a shared PID namespace:
  * containers are those of all visible processes. 0; -ENOENT the named process or group does not exist; other negative errno.
  */
-int target_list(struct root *root, const struct target_request *request, struct arena *arena, struct target_container **ret_containers,
-                size_t *ret_count, bool *ret_cut, struct why *why);
+int target_list(struct root *root, const struct target_request *request, struct arena *arena,
+                struct target_container **ret_containers, size_t *ret_count, bool *ret_cut, struct why *why);

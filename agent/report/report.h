@@ -9,9 +9,10 @@
 #define REPORT_JSON_MAX (16u << 10)
 
 struct report_identity {
-        const char *node, *namespace, *pod, *pod_uid, *container, *container_id, *cgroup; /* NULL: not known */
-        uint64_t request_milli; /* ABSENT */
-        uint32_t process_id;    /* some process of it for the subject line where nothing better is known; 0 none */
+        const char *node, *namespace, *pod, *pod_uid, *container, *container_id,
+                        *cgroup; /* NULL: not known */
+        uint64_t request_milli;  /* ABSENT */
+        uint32_t process_id; /* some process of it for the subject line where nothing better is known; 0 none */
 };
 
 struct report {

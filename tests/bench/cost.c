@@ -49,7 +49,7 @@ static uint64_t now_ns(void) {
 }
 
 static void sleep_ms(unsigned ms) {
-        struct timespec t = { ms / 1000, (long) (ms % 1000) * 1000000 };
+        struct timespec t = {ms / 1000, (long) (ms % 1000) * 1000000};
 
         while (nanosleep(&t, &t) < 0 && errno == EINTR)
                 ;
@@ -120,8 +120,9 @@ static void add_program(struct programs *programs, uint32_t id) {
         if (programs->count == PROGRAMS_MAX || !read_info(id, &info))
                 return;
         programs->items[programs->count++] = (struct program){
-                .id = id,
-                .at_switch = info.attach_btf_id ? info.attach_btf_id == switch_hook : strstr(info.name, "switch") != NULL,
+                        .id = id,
+                        .at_switch = info.attach_btf_id ? info.attach_btf_id == switch_hook
+                                                        : strstr(info.name, "switch") != NULL,
         };
 }
 
@@ -187,10 +188,11 @@ static struct bpf_object *load_empty(const char *path, struct programs *ret_prog
                 fail(path);
         ret_programs->count = 0;
         bpf_object__for_each_program(program, object) {
-                struct bpf_prog_info info = { 0 };
+                struct bpf_prog_info info = {0};
                 uint32_t length = sizeof(info);
 
-                if (!bpf_program__attach(program) || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length) < 0)
+                if (!bpf_program__attach(program) ||
+                    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length) < 0)
                         fail(bpf_program__name(program));
                 if (strcmp(bpf_program__name(program), "empty_switch") == 0)
                         switch_hook = info.attach_btf_id;
@@ -204,7 +206,7 @@ struct sum {
 };
 
 static struct sum growth(const struct programs *before, const struct programs *now) {
-        struct sum sum = { 0 };
+        struct sum sum = {0};
 
         for (size_t i = 0; i < now->count; i++) {
                 double ns = (double) (now->items[i].ns - before->items[i].ns);
@@ -250,7 +252,8 @@ static int switches(const char *object_path, int rounds, int seconds, char **com
                 sleep_ms((unsigned) seconds * 1000);
                 read_programs(&empty);
                 read_programs(&theirs);
-                struct sum nothing = growth(&empty_before, &empty), theirs_sum = growth(&theirs_before, &theirs);
+                struct sum nothing = growth(&empty_before, &empty),
+                           theirs_sum = growth(&theirs_before, &theirs);
 
                 if (nothing.runs == 0 || theirs_sum.runs == 0) {
                         fprintf(stderr, "cost: nothing was switched, or the command has ended\n");
@@ -317,8 +320,9 @@ static int agent(int warm, int seconds, char **command) {
         uint64_t cpu = cpu_ns(pid), bpf = programs_ns(&programs);
         sleep_ms((unsigned) seconds * 1000);
         read_programs(&programs);
-        printf("%.2f %.2f %lu %lu\n", (double) (cpu_ns(pid) - cpu) / 1e6, (double) (programs_ns(&programs) - bpf) / 1e6,
-               status_kib(pid, "VmRSS: %lu"), status_kib(pid, "VmHWM: %lu"));
+        printf("%.2f %.2f %lu %lu\n", (double) (cpu_ns(pid) - cpu) / 1e6,
+               (double) (programs_ns(&programs) - bpf) / 1e6, status_kib(pid, "VmRSS: %lu"),
+               status_kib(pid, "VmHWM: %lu"));
         end(pid);
         return 0;
 }
@@ -387,8 +391,8 @@ _Noreturn static void pingpong(void) {
                         continue;
                 if (pipe(there) < 0 || pipe(back) < 0)
                         fail("pipe");
-                halves[cpu][0] = (struct half){ there[0], back[1], cpu };
-                halves[cpu][1] = (struct half){ back[0], there[1], cpu };
+                halves[cpu][0] = (struct half){there[0], back[1], cpu};
+                halves[cpu][1] = (struct half){back[0], there[1], cpu};
                 for (int i = 0; i < 2; i++)
                         if (pthread_create(&thread, NULL, play, &halves[cpu][i]) != 0)
                                 fail("pthread_create");
@@ -400,7 +404,8 @@ _Noreturn static void pingpong(void) {
 }
 
 static int usage(void) {
-        fprintf(stderr, "usage: cost switches EMPTY.bpf.o ROUNDS SECONDS -- COMMAND... | agent WARM SECONDS -- COMMAND... | "
+        fprintf(stderr, "usage: cost switches EMPTY.bpf.o ROUNDS SECONDS -- COMMAND... | agent WARM SECONDS "
+                        "-- COMMAND... | "
                         "first -- COMMAND... | pingpong\n");
         return 2;
 }

@@ -23,12 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         DRAINED_EACH(drained, head)
         records++;
         struct arena *arena = arena_new(16u << 20);
-        struct container_sample containers[] = {{ .id = 1 }, { .id = 2 }};
-        struct snapshot snapshot = { .arena = arena, .containers = containers, .containers_count = ELEMENTS(containers) };
+        struct container_sample containers[] = {{.id = 1}, {.id = 2}};
+        struct snapshot snapshot = {
+                        .arena = arena, .containers = containers, .containers_count = ELEMENTS(containers)};
         if (arena && bpf_intervals(drained, 0, &snapshot) == 0)
                 for (size_t c = 0; c < ELEMENTS(containers); c++)
                         for (size_t i = 1; i < containers[c].intervals_count; i++)
-                                if (containers[c].intervals[i].start_ns <= containers[c].intervals[i - 1].end_ns)
+                                if (containers[c].intervals[i].start_ns <=
+                                    containers[c].intervals[i - 1].end_ns)
                                         abort();
         arena_free(arena);
         drained_release(drained);

@@ -19,38 +19,38 @@
 #define THREADS_AND_QUEUE (CHECK_THREADS | CHECK_QUEUE | CHECK_LEDGER)
 
 static const struct truth_case cases[] = {
-        /* The first ones are the few that also run with 8 CPUs. */
-        { "busy-pinned", "busy", 0, THREADS_AND_QUEUE | CHECK_LONGEST | CHECK_OWN, 0 },
-        { "busy-unpinned", "busy-unpinned", 0, CHECK_THREADS | CHECK_LEDGER | CHECK_OWN, 0 },
-        { "parent-limited", "parent-limited", 1, THREADS_AND_QUEUE | CHECK_ABOVE, 0 },
-        { "contention", "contention", 1, CHECK_THREADS | CHECK_NO_STALL, 0 },
-        { "short-lived", "short-lived", 0, CHECK_SUMS | CHECK_LEDGER, 0 },
-        { "threads48", "threads48", 0, CHECK_THREADS | CHECK_LEDGER, 0 },
-        { "same-quota", "same-quota", 1, THREADS_AND_QUEUE | CHECK_OWN, 0 },
-        { "nested", "nested", 0, CHECK_THREADS, 0 },
-        { "pod-two", "pod-two", 1, CHECK_THREADS | CHECK_OWN, 0 },
-        { "long-period", "long-period", 0, THREADS_AND_QUEUE | CHECK_LONGEST, 0 },
-        { "short-period", "short-period", 0, CHECK_THREADS | CHECK_QUEUE, 0 },
-        { "bursts", "bursts", 0, CHECK_THREADS | CHECK_BURSTS, 0 },
-        { "burst-credit", "burst-credit", 0, CHECK_THREADS | CHECK_BURSTS, 0 },
-        { "sleepers", "sleepers", 0, CHECK_THREADS, 0 },
-        { "yield", "yield", 0, CHECK_THREADS, 20 },
-        { "forkstorm", "forkstorm", 0, CHECK_SUMS, 0 },
-        { "mover-waiting", "mover-waiting", 0, CHECK_THREADS, 0 },
-        { "limit-change", "limit-change", 0, CHECK_THREADS | CHECK_QUEUE, 0 },
-        { "limit-removed", "limit-removed", 0, CHECK_THREADS | CHECK_QUEUE, 0 },
-        { "group-removed", "group-removed", 0, CHECK_SUMS, 0 },
-        { "born-throttled", "born-throttled", 0, CHECK_THREADS, 0 },
-        { "rt", "rt", 0, CHECK_THREADS | CHECK_RT, 0 },
-        { "lockholder", "lockholder", 0, CHECK_THREADS | CHECK_LOCKED | CHECK_SLEEP, 0 },
-        { "cross-wake", "cross-wake", 0, CHECK_THREADS | CHECK_WOKEN, 0 },
-        { "signal-storm", "signal-storm", 0, CHECK_THREADS, 10 },
-        { "idle-open", "idle-open", 0, CHECK_THREADS | CHECK_READS | CHECK_LEDGER, 0 },
-        { "pidns", "pidns", 0, CHECK_THREADS | CHECK_IDS, 0 },
-        { "attach-throttled", "attach-throttled", 0, CHECK_WINDOW, 0 },
-        { "lost-switches", "busy", 0, CHECK_THREADS | CHECK_LOSE, 10 },
-        { "read-hard", "busy", 0, CHECK_THREADS | CHECK_QUEUE | CHECK_READS, 0 },
-        { "read-migrating", "busy-unpinned", 0, CHECK_THREADS | CHECK_READS, 0 },
+                /* The first ones are the few that also run with 8 CPUs. */
+                {"busy-pinned", "busy", 0, THREADS_AND_QUEUE | CHECK_LONGEST | CHECK_OWN, 0},
+                {"busy-unpinned", "busy-unpinned", 0, CHECK_THREADS | CHECK_LEDGER | CHECK_OWN, 0},
+                {"parent-limited", "parent-limited", 1, THREADS_AND_QUEUE | CHECK_ABOVE, 0},
+                {"contention", "contention", 1, CHECK_THREADS | CHECK_NO_STALL, 0},
+                {"short-lived", "short-lived", 0, CHECK_SUMS | CHECK_LEDGER, 0},
+                {"threads48", "threads48", 0, CHECK_THREADS | CHECK_LEDGER, 0},
+                {"same-quota", "same-quota", 1, THREADS_AND_QUEUE | CHECK_OWN, 0},
+                {"nested", "nested", 0, CHECK_THREADS, 0},
+                {"pod-two", "pod-two", 1, CHECK_THREADS | CHECK_OWN, 0},
+                {"long-period", "long-period", 0, THREADS_AND_QUEUE | CHECK_LONGEST, 0},
+                {"short-period", "short-period", 0, CHECK_THREADS | CHECK_QUEUE, 0},
+                {"bursts", "bursts", 0, CHECK_THREADS | CHECK_BURSTS, 0},
+                {"burst-credit", "burst-credit", 0, CHECK_THREADS | CHECK_BURSTS, 0},
+                {"sleepers", "sleepers", 0, CHECK_THREADS, 0},
+                {"yield", "yield", 0, CHECK_THREADS, 20},
+                {"forkstorm", "forkstorm", 0, CHECK_SUMS, 0},
+                {"mover-waiting", "mover-waiting", 0, CHECK_THREADS, 0},
+                {"limit-change", "limit-change", 0, CHECK_THREADS | CHECK_QUEUE, 0},
+                {"limit-removed", "limit-removed", 0, CHECK_THREADS | CHECK_QUEUE, 0},
+                {"group-removed", "group-removed", 0, CHECK_SUMS, 0},
+                {"born-throttled", "born-throttled", 0, CHECK_THREADS, 0},
+                {"rt", "rt", 0, CHECK_THREADS | CHECK_RT, 0},
+                {"lockholder", "lockholder", 0, CHECK_THREADS | CHECK_LOCKED | CHECK_SLEEP, 0},
+                {"cross-wake", "cross-wake", 0, CHECK_THREADS | CHECK_WOKEN, 0},
+                {"signal-storm", "signal-storm", 0, CHECK_THREADS, 10},
+                {"idle-open", "idle-open", 0, CHECK_THREADS | CHECK_READS | CHECK_LEDGER, 0},
+                {"pidns", "pidns", 0, CHECK_THREADS | CHECK_IDS, 0},
+                {"attach-throttled", "attach-throttled", 0, CHECK_WINDOW, 0},
+                {"lost-switches", "busy", 0, CHECK_THREADS | CHECK_LOSE, 10},
+                {"read-hard", "busy", 0, CHECK_THREADS | CHECK_QUEUE | CHECK_READS, 0},
+                {"read-migrating", "busy-unpinned", 0, CHECK_THREADS | CHECK_READS, 0},
 };
 #define FEW 5
 
@@ -74,9 +74,9 @@ struct side {
 };
 
 static struct side sides[] = {
-        { .method = PROBE_HOOKS, .name = "hooks" },
-        { .method = PROBE_HOOKS, .kprobes = true, .name = "kprobes" },
-        { .method = PROBE_TRACEPOINTS, .name = "tracepoints" },
+                {.method = PROBE_HOOKS, .name = "hooks"},
+                {.method = PROBE_HOOKS, .kprobes = true, .name = "kprobes"},
+                {.method = PROBE_TRACEPOINTS, .name = "tracepoints"},
 };
 
 #define EACH_SIDE(side) for (struct side *side = sides; side < sides + ELEMENTS(sides); side++)
@@ -86,16 +86,20 @@ static void side_clear(struct side *side) {
         snapshot_free(side->after);
         probe_free(side->probe);
         arena_free(side->arena);
-        *side = (struct side) { .method = side->method, .kprobes = side->kprobes, .name = side->name, .works = side->works };
+        *side = (struct side){.method = side->method,
+                              .kprobes = side->kprobes,
+                              .name = side->name,
+                              .works = side->works};
 }
 
-static void side_open(struct root *root, struct side *side, const struct truth_case *test, const struct truth *truth) {
+static void side_open(struct root *root, struct side *side, const struct truth_case *test,
+                      const struct truth *truth) {
         struct probe_options options = {
-                .target = { .scope = TARGET_CGROUP, .cgroup = truth->groups[test->group].cgroup },
-                .method = side->method,
-                .warn_stall_ns = 50 * NS_PER_MS,
-                .lose_switches = test->checks & CHECK_LOSE ? 97 : 0,
-                .force_kprobes = side->kprobes,
+                        .target = {.scope = TARGET_CGROUP, .cgroup = truth->groups[test->group].cgroup},
+                        .method = side->method,
+                        .warn_stall_ns = 50 * NS_PER_MS,
+                        .lose_switches = test->checks & CHECK_LOSE ? 97 : 0,
+                        .force_kprobes = side->kprobes,
         };
 
         side->error = probe_open(root, &options, &side->probe, &side->why);
@@ -107,14 +111,14 @@ static void side_read(struct side *side, struct snapshot **ret_snapshot) {
 }
 
 static void side_close(struct side *side, const struct truth_case *test, const struct truth *truth) {
-        const struct facts_options facts_options = { .warn_stall_ns = 50 * NS_PER_MS };
-        const struct judge_options judge_options = { .warn_lost_ppm = 50000, .warn_stall_ns = 50 * NS_PER_MS };
+        const struct facts_options facts_options = {.warn_stall_ns = 50 * NS_PER_MS};
+        const struct judge_options judge_options = {.warn_lost_ppm = 50000, .warn_stall_ns = 50 * NS_PER_MS};
 
         if (side->error < 0)
                 return;
         side->arena = arena_new(64u << 20);
-        side->error = facts_of_window(side->before, side->after, truth->groups[test->group].id, &facts_options, side->arena,
-                                      &side->facts);
+        side->error = facts_of_window(side->before, side->after, truth->groups[test->group].id,
+                                      &facts_options, side->arena, &side->facts);
         if (side->error < 0)
                 why_set(&side->why, side->error, "no facts about the workload's group");
         else
@@ -128,7 +132,8 @@ static uint64_t interrupt_ns(void) {
 
         if (!file)
                 return 0;
-        if (fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait, &irq, &softirq) != 7)
+        if (fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait,
+                   &irq, &softirq) != 7)
                 irq = softirq = 0;
         fclose(file);
         return (irq + softirq) * (NS_PER_S / (uint64_t) sysconf(_SC_CLK_TCK));
@@ -141,11 +146,11 @@ static int let_run(struct workload *workload, const struct truth_case *test, str
         if (test->checks & CHECK_WINDOW)
                 workload_mark(workload, SIGUSR1);
         EACH_SIDE(side)
-                side_read(side, &side->before);
+        side_read(side, &side->before);
         if (test->checks & CHECK_WINDOW) {
                 usleep(arg_seconds * 1000000);
                 EACH_SIDE(side)
-                        side_read(side, &side->after);
+                side_read(side, &side->after);
                 truth->threads_count = 0;
                 workload_mark(workload, SIGUSR2);
                 return workload_finish(workload, truth);
@@ -160,17 +165,20 @@ static int let_run(struct workload *workload, const struct truth_case *test, str
                 }
         r = workload_finish(workload, truth);
         EACH_SIDE(side)
-                side_read(side, &side->after);
+        side_read(side, &side->after);
         return r;
 }
 
-static bool side_report(const struct side *side, const struct truth_case *test, const struct truth *truth, bool last_try) {
+static bool side_report(const struct side *side, const struct truth_case *test, const struct truth *truth,
+                        bool last_try) {
         char failure[2048], errors[1024];
-        struct measured m = { test,         side->method, side->after ? side->after->exact : false, arg_virtual, truth,
-                              side->before, side->after,  &side->facts, &side->judgement };
+        struct measured m = {test,        side->method, side->after ? side->after->exact : false,
+                             arg_virtual, truth,        side->before,
+                             side->after, &side->facts, &side->judgement};
 
         if (side->error < 0) {
-                printf("%s %s/%s: %s\n", last_try ? "FAIL" : "     once:", side->name, test->name, side->why.text);
+                printf("%s %s/%s: %s\n", last_try ? "FAIL" : "     once:", side->name, test->name,
+                       side->why.text);
                 return false;
         }
         truth_compare(&m, failure, sizeof(failure), errors, sizeof(errors));
@@ -200,8 +208,8 @@ static bool run_case(struct root *root, const struct truth_case *test, bool last
         r = workload_start(&workload, arg_load, arguments, &truth);
         if (r == 0) {
                 EACH_SIDE(side)
-                        if (side->works)
-                                side_open(root, side, test, &truth);
+                if (side->works)
+                        side_open(root, side, test, &truth);
                 uint64_t irq_ns = interrupt_ns();
                 r = let_run(&workload, test, &truth);
                 truth.irq_ns = interrupt_ns() - irq_ns;
@@ -212,8 +220,8 @@ static bool run_case(struct root *root, const struct truth_case *test, bool last
                 if (r == 1) {
                         printf("SKIP %s/%s: %s\n", side->name, test->name, workload.unsupported);
                 } else if (r < 0) {
-                        printf("%s %s/%s: the workload did not tell its figures\n", last_try ? "FAIL" : "     once:",
-                               side->name, test->name);
+                        printf("%s %s/%s: the workload did not tell its figures\n",
+                               last_try ? "FAIL" : "     once:", side->name, test->name);
                         good = false;
                 } else {
                         side_close(side, test, &truth);
@@ -229,12 +237,12 @@ static bool run_case(struct root *root, const struct truth_case *test, bool last
 /* Does the method work here at all? If not, that is one skip with its reason, not thirty failures. */
 static bool side_try(struct root *root, struct side *side) {
         struct probe_options options = {
-                .target = { .scope = TARGET_NODE },
-                .method = side->method,
-                .force_kprobes = side->kprobes,
+                        .target = {.scope = TARGET_NODE},
+                        .method = side->method,
+                        .force_kprobes = side->kprobes,
         };
         struct probe *probe = NULL;
-        struct why why = { "" };
+        struct why why = {""};
         int r = probe_open(root, &options, &probe, &why);
         /* EPERM and EOPNOTSUPP (524 is the kernel's own ENOTSUPP, ENOENT its word for no kprobes) are the machine's; else it is our fault. */
         bool refused = r == -EPERM || r == -EOPNOTSUPP || r == -524 || (side->kprobes && r == -ENOENT);
@@ -250,10 +258,13 @@ static bool side_try(struct root *root, struct side *side) {
 
 static int parse_arguments(int argc, char **argv) {
         static const struct option options[] = {
-                { "load", required_argument, NULL, 'l' }, { "seconds", required_argument, NULL, 's' },
-                { "method", required_argument, NULL, 'm' }, { "only", required_argument, NULL, 'o' },
-                { "few", no_argument, NULL, 'f' },        { "virtual", no_argument, NULL, 'v' },
-                { NULL, 0, NULL, 0 },
+                        {"load", required_argument, NULL, 'l'},
+                        {"seconds", required_argument, NULL, 's'},
+                        {"method", required_argument, NULL, 'm'},
+                        {"only", required_argument, NULL, 'o'},
+                        {"few", no_argument, NULL, 'f'},
+                        {"virtual", no_argument, NULL, 'v'},
+                        {NULL, 0, NULL, 0},
         };
         for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
                 switch (option) {
@@ -284,7 +295,7 @@ static int parse_arguments(int argc, char **argv) {
 
 int main(int argc, char **argv) {
         struct root *root = NULL;
-        struct why why = { "" };
+        struct why why = {""};
         bool good = true;
 
         if (parse_arguments(argc, argv) < 0)
@@ -294,8 +305,8 @@ int main(int argc, char **argv) {
                 return 1;
         }
         EACH_SIDE(side)
-                if (!arg_side || strcmp(arg_side, side->name) == 0)
-                        good = side_try(root, side) && good;
+        if (!arg_side || strcmp(arg_side, side->name) == 0)
+                good = side_try(root, side) && good;
         for (size_t i = 0; i < (arg_few ? FEW : ELEMENTS(cases)); i++)
                 if (!arg_only || strcmp(arg_only, cases[i].name) == 0)
                         /*

@@ -22,7 +22,8 @@ struct truth_thread {
         uint32_t tid, pid, inner_tid, inner_pid;
         uint64_t group_id;
         uint64_t wall_ns, cpu_ns, exec_ns, run_delay_ns, switches, gap_ns, gap_max_ns, sleep_ns, tail_ns;
-        uint64_t children_exec_ns, children_run_delay_ns, children; /* processes or threads that it started and saw end */
+        uint64_t children_exec_ns, children_run_delay_ns,
+                        children; /* processes or threads that it started and saw end */
 };
 struct truth_group {
         char cgroup[256];
@@ -46,7 +47,8 @@ struct workload {
         char unsupported[256];
 };
 /* 0 and ready; 1: it says that this machine cannot (unsupported[]); negative errno. */
-int workload_start(struct workload *workload, const char *program, const char *arguments, struct truth *truth);
+int workload_start(struct workload *workload, const char *program, const char *arguments,
+                   struct truth *truth);
 void workload_go(struct workload *workload, struct truth *truth);
 /* True once it begins to print its figures; waits for that at most so long. */
 bool workload_has_output(const struct workload *workload, int timeout_ms);
@@ -57,23 +59,25 @@ void workload_mark(const struct workload *workload, int signal_number);
 void workload_end(struct workload *workload);
 
 enum truth_check {
-        CHECK_THREADS = 1 << 0,   /* run, stall + wait, wall of each thread */
-        CHECK_QUEUE = 1 << 1,     /* one busy thread sits on each CPU: the stalls add up to the kernel's own counter */
-        CHECK_SUMS = 1 << 2,      /* threads end: the sum of all used CPU time */
-        CHECK_NO_STALL = 1 << 3,  /* nothing is throttled, verdict contention */
-        CHECK_RT = 1 << 4,        /* the fifo thread has no stall */
-        CHECK_ABOVE = 1 << 5,     /* all stall is an ancestor's, verdict ancestor-quota */
-        CHECK_OWN = 1 << 6,       /* no stall is an ancestor's, verdict quota */
-        CHECK_LEDGER = 1 << 7,    /* nearly all CPU time was used in throttled periods */
-        CHECK_SLEEP = 1 << 8,     /* sleepers behind a stalled holder: sleep_in_stall is there and bounded */
-        CHECK_IDS = 1 << 9,       /* ids of inner PID namespaces */
-        CHECK_LOSE = 1 << 10,     /* with every n-th switch overlooked */
-        CHECK_LONGEST = 1 << 11,  /* the longest stall against the longest gap of a pinned thread */
-        CHECK_BURSTS = 1 << 12,   /* burst count and CPU against what was asked for */
-        CHECK_READS = 1 << 13,    /* many reads while it runs: intervals open at each add up */
-        CHECK_WOKEN = 1 << 14,    /* its own clock cannot tell sleep from waiting after a wake-up: run_delay only */
-        CHECK_WINDOW = 1 << 16,   /* it runs before we attach: a window is cut out by signals */
-        CHECK_LOCKED = 1 << 15,   /* either of the two: see compare_delay() */
+        CHECK_THREADS = 1 << 0, /* run, stall + wait, wall of each thread */
+        CHECK_QUEUE = 1
+                      << 1, /* one busy thread sits on each CPU: the stalls add up to the kernel's own counter */
+        CHECK_SUMS = 1 << 2,     /* threads end: the sum of all used CPU time */
+        CHECK_NO_STALL = 1 << 3, /* nothing is throttled, verdict contention */
+        CHECK_RT = 1 << 4,       /* the fifo thread has no stall */
+        CHECK_ABOVE = 1 << 5,    /* all stall is an ancestor's, verdict ancestor-quota */
+        CHECK_OWN = 1 << 6,      /* no stall is an ancestor's, verdict quota */
+        CHECK_LEDGER = 1 << 7,   /* nearly all CPU time was used in throttled periods */
+        CHECK_SLEEP = 1 << 8,    /* sleepers behind a stalled holder: sleep_in_stall is there and bounded */
+        CHECK_IDS = 1 << 9,      /* ids of inner PID namespaces */
+        CHECK_LOSE = 1 << 10,    /* with every n-th switch overlooked */
+        CHECK_LONGEST = 1 << 11, /* the longest stall against the longest gap of a pinned thread */
+        CHECK_BURSTS = 1 << 12,  /* burst count and CPU against what was asked for */
+        CHECK_READS = 1 << 13,   /* many reads while it runs: intervals open at each add up */
+        CHECK_WOKEN = 1
+                      << 14, /* its own clock cannot tell sleep from waiting after a wake-up: run_delay only */
+        CHECK_WINDOW = 1 << 16, /* it runs before we attach: a window is cut out by signals */
+        CHECK_LOCKED = 1 << 15, /* either of the two: see compare_delay() */
 };
 
 struct truth_case {
@@ -96,4 +100,5 @@ struct measured {
 };
 
 /* Writes what does not hold; empty: all of it holds. `errors` gets the measured errors for people. */
-void truth_compare(const struct measured *measured, char *failure, size_t failure_room, char *errors, size_t errors_room);
+void truth_compare(const struct measured *measured, char *failure, size_t failure_room, char *errors,
+                   size_t errors_room);

@@ -43,7 +43,8 @@ static void read_group(struct truth *truth, const cJSON *line) {
         g->nr_periods = number(line, "nr_periods");
         g->nr_throttled = number(line, "nr_throttled");
         g->throttled_ns = number(line, "throttled_ns");
-        g->local_ns = cJSON_HasObjectItem(line, "local_throttled_ns") ? number(line, "local_throttled_ns") : UINT64_MAX;
+        g->local_ns = cJSON_HasObjectItem(line, "local_throttled_ns") ? number(line, "local_throttled_ns")
+                                                                      : UINT64_MAX;
 }
 
 static void read_thread(struct truth *truth, const cJSON *line) {
@@ -78,7 +79,7 @@ static void read_line(struct truth *truth, const cJSON *line, const char *type) 
 
         if (strcmp(type, "setup") == 0) {
                 cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(line, "groups"))
-                        read_group(truth, group);
+                                read_group(truth, group);
         } else if (strcmp(type, "thread") == 0) {
                 read_thread(truth, line);
         } else if (strcmp(type, "group") == 0) {
@@ -120,14 +121,16 @@ static int read_until(struct workload *workload, const char *until, struct truth
         return r;
 }
 
-int workload_start(struct workload *workload, const char *program, const char *arguments, struct truth *truth) {
-        char copy[512], *argv[ARGUMENTS_MAX] = { (char *) program }, *rest = NULL;
+int workload_start(struct workload *workload, const char *program, const char *arguments,
+                   struct truth *truth) {
+        char copy[512], *argv[ARGUMENTS_MAX] = {(char *) program}, *rest = NULL;
         int in[2], out[2], argc = 1;
 
         memset(truth, 0, sizeof(*truth));
-        *workload = (struct workload) { .pid = -1 };
+        *workload = (struct workload){.pid = -1};
         snprintf(copy, sizeof(copy), "%s", arguments);
-        for (char *word = strtok_r(copy, " ", &rest); word && argc < ARGUMENTS_MAX - 1; word = strtok_r(NULL, " ", &rest))
+        for (char *word = strtok_r(copy, " ", &rest); word && argc < ARGUMENTS_MAX - 1;
+             word = strtok_r(NULL, " ", &rest))
                 argv[argc++] = word;
         if (pipe2(in, 02000000 /* O_CLOEXEC */) < 0 || pipe2(out, 02000000) < 0)
                 return -errno;
@@ -158,7 +161,7 @@ int workload_finish(struct workload *workload, struct truth *truth) {
 }
 
 bool workload_has_output(const struct workload *workload, int timeout_ms) {
-        struct pollfd fd = { .fd = fileno(workload->from), .events = POLLIN };
+        struct pollfd fd = {.fd = fileno(workload->from), .events = POLLIN};
 
         return poll(&fd, 1, timeout_ms) != 0;
 }
@@ -176,5 +179,5 @@ void workload_end(struct workload *workload) {
                 fclose(workload->from);
         if (workload->pid > 0)
                 waitpid(workload->pid, NULL, 0);
-        *workload = (struct workload) { .pid = -1 };
+        *workload = (struct workload){.pid = -1};
 }
