@@ -24,9 +24,7 @@ runs() {
 		6.1         6.1  amd64 2 v2     all
 		6.12        6.12 amd64 2 v2     all
 		7           7    amd64 2 v2     all
-		6.18        6.18 amd64 2 v2     few
 		5.10-v1     5.10 amd64 2 v1     few
-		6.1-hybrid  6.1  amd64 2 hybrid few
 		5.10-8cpu   5.10 amd64 8 v2     few
 		6.1-8cpu    6.1  amd64 8 v2     few
 		6.12-8cpu   6.12 amd64 8 v2     few

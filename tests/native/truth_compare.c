@@ -109,8 +109,8 @@ static uint64_t unseen_ns(const struct measured *m) {
         return m->truth->steal_ns + m->truth->irq_ns;
 }
 
-static uint64_t slack_of(const struct truth_thread *t) {
-        return t->switches * PER_SWITCH_NS + 1000000;
+static uint64_t slack_of(const struct measured *m, const struct truth_thread *t) {
+        return t->switches * PER_SWITCH_NS + (m->virtual_machine ? 4000000 : 1000000);
 }
 
 /* What the thread lost by its own clocks; what it lost after its last look is an observer's, but not in its wall time. */
@@ -128,7 +128,7 @@ static uint64_t own_lost(const struct truth_thread *t) {
 static void compare_delay(struct comparison *c, const struct truth_thread *t, uint64_t delay) {
         const struct measured *m = c->m;
         unsigned of_wall = tolerance(m, !m->virtual_machine ? 20 : m->truth->cpus > 2 ? 30 : 15);
-        uint64_t lost = own_lost(t), slack = slack_of(t);
+        uint64_t lost = own_lost(t), slack = slack_of(m, t);
         bool credible = t->exec_ns + t->run_delay_ns <= t->wall_ns + t->tail_ns + t->wall_ns / 50 + slack;
         bool kernel = near(delay, t->run_delay_ns, t->run_delay_ns, tolerance(m, 10), slack);
         bool own = near(delay, lost, t->wall_ns, of_wall, slack + unseen_ns(m));
@@ -150,7 +150,7 @@ static void compare_delay(struct comparison *c, const struct truth_thread *t, ui
 static void compare_thread(struct comparison *c, const struct truth_thread *t, double worst[static 3]) {
         const struct measured *m = c->m;
         struct thread_window w = window_of(m, t->tid);
-        uint64_t slack = slack_of(t), lost = own_lost(t);
+        uint64_t slack = slack_of(m, t), lost = own_lost(t);
 
         if (!w.found) {
                 fail(c, "%s (%u) is not in the snapshot", t->name, t->tid);
