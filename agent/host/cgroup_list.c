@@ -98,7 +98,9 @@ static int own_hierarchy(struct root *root, struct cgroup_mounts *ret_mounts,
                 *ret_mount = mount;
                 return 0;
         }
-        return cgroup_no_mount(root, r == -ENOMEM ? r : -ENODATA, why);
+        r = r == -ENOMEM ? r : -ENODATA;
+        cgroup_no_mount(root, r, why);
+        return r;
 }
 
 int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgroup_entry **ret_entries,
