@@ -278,7 +278,9 @@ static void judge_target(const struct doctor_facts *facts, struct lines *out) {
 
         if (!probe->tried || probe->error)
                 return;
-        if (probe->containers == 0) {
+        if (probe->containers == 0 && probe->method != PROBE_FILES) {
+                say(out, "target", DOCTOR_NOTE, "no container is there now; one that comes is seen");
+        } else if (probe->containers == 0) {
                 say(out, "target", DOCTOR_FAULT, "no container is seen");
                 remedy(out, "another --scope, --pid or --cgroup");
         } else
@@ -288,7 +290,8 @@ static void judge_target(const struct doctor_facts *facts, struct lines *out) {
 
 bool doctor_can_measure(const struct doctor_facts *facts) {
         if (facts->probe.tried)
-                return !facts->probe.error && facts->probe.containers > 0;
+                return !facts->probe.error &&
+                       (facts->probe.containers > 0 || facts->probe.method != PROBE_FILES);
         return facts->version != CGROUP_VERSION_UNKNOWN;
 }
 

@@ -174,6 +174,9 @@ int monitor_tick(struct monitor *monitor, struct instant at, uint64_t missed) {
                 while (monitor->next_summary_ns <= at.mono_ns)
                         monitor->next_summary_ns += session->options->summary_ns;
         }
+        /* Named by a process: its last window has been reported, its group may well go on without it. */
+        if (monitor->target_is_final && !probe_target_alive(session->probe))
+                return tell_failure(monitor, at, -ENOENT, &why);
         return 0;
 }
 

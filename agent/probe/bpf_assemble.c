@@ -230,6 +230,10 @@ static int add_measured(const struct drained *drained, struct places *places, st
                 out = find_container(places, snapshot, in->id);
                 if (!out)
                         out = find_added(places, snapshot, in->id);
+                /* Its record is kept a while; but no file shows it, and nobody ran in it: it is gone. */
+                if (!out && in->rec.runnable <= 0 &&
+                    drained_mono(drained, in->rec.level_since_ns) < drained->from_ns)
+                        continue;
                 if (!out) {
                         out = &snapshot->containers[snapshot->containers_count++];
                         container_sample_init(out);

@@ -325,7 +325,7 @@ static void compare_ledger(struct comparison *c) {
                 return;
         /* Full periods use the quota, the others less: at least the throttled share, but for the first and the last. */
         least = exec * (g->nr_throttled > 2 ? g->nr_throttled - 2 : 0) / g->nr_periods;
-        if (spent < least * 9 / 10 || spent > exec + exec / 100)
+        if (spent < least * 9 / 10 || spent > exec + exec / 20)
                 fail(c, "%.1f ms of quota spent; %.1f ms ran, %llu of %llu periods were throttled",
                      (double) spent / 1e6, (double) exec / 1e6, (unsigned long long) g->nr_throttled,
                      (unsigned long long) g->nr_periods);

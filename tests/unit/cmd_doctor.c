@@ -253,8 +253,14 @@ Test(doctor, a_target_without_containers_cannot_be_measured) {
         struct doctor_facts facts = sound();
 
         facts.probe.containers = 0;
+        facts.probe.method = PROBE_FILES;
         expect_line(&facts, "target", DOCTOR_FAULT, "no container is seen", "--scope");
         cr_expect_not(doctor_can_measure(&facts));
+
+        /* The kernel shows one that comes: an empty node can be measured. */
+        facts.probe.method = PROBE_TRACEPOINTS;
+        expect_line(&facts, "target", DOCTOR_NOTE, "no container is there now", NULL);
+        cr_expect(doctor_can_measure(&facts));
 }
 
 static char folder[] = "/tmp/cmd_doctor.XXXXXX";
