@@ -250,9 +250,9 @@ int whoami(struct bpf_iter__task *ctx) {
 
         if (!any)
                 return 0;
+        clock_note_here();
         if (pid_namespace)
                 return 0;
-        clock_note_here();
         pid_level = BPF_CORE_READ(pid, level) & 31;
         bpf_probe_read_kernel(&upid, sizeof(upid), &pid->numbers[0] + pid_level);
         pid_namespace = BPF_CORE_READ(upid.ns, ns.inum);

@@ -142,8 +142,18 @@ static void read_lost(struct bpf_backend *backend, struct drained *drained) {
 }
 
 /* As clock_offset() in bpf/state.bpf.h. */
-static uint64_t clock_offset(const __u64 offsets[static 2]) {
+static uint64_t measured_offset(const __u64 offsets[static 2]) {
         return !offsets[1] || (offsets[0] && offsets[0] < offsets[1]) ? offsets[0] : offsets[1];
+}
+
+/*
+ * The offset between the clocks, steady from tick to tick. A measured one is too large by the delay in its measuring (tens of milliseconds
+ * where virtual CPUs wait for real ones), never too small; real clocks drift apart by less than 200 ppm.
+ */
+static uint64_t steady_offset(const struct bpf_backend *backend, uint64_t measured, uint64_t now_ns) {
+        uint64_t most = backend->clock_offset_ns + (now_ns - backend->last_ns) / 5000;
+
+        return backend->clock_offset_ns && measured > most ? most : measured;
 }
 
 int bpf_drain_tick(struct probe_backend *base, struct instant at, struct drained **ret_drained,
@@ -168,7 +178,8 @@ int bpf_drain_tick(struct probe_backend *base, struct instant at, struct drained
         drained->from_ns = backend->last_ns;
         drained->now_ns = at.mono_ns;
         drained->clock_source = backend->clock_source;
-        drained->clock_offset_ns = clock_offset(skeleton->bss->clock_offsets);
+        drained->clock_offset_ns = backend->clock_offset_ns =
+                        steady_offset(backend, measured_offset(skeleton->bss->clock_offsets), at.mono_ns);
         drained->window = skeleton->data->window;
         backend->last_ns = at.mono_ns;
         /* From here on maxima are the next window's, and each group looks at its limits again. */

@@ -211,6 +211,8 @@ static int try_plan(struct bpf_backend *backend, const struct bpf_plan *plan, ui
                                *word ? " (" : "", strerror(-r), *word ? ")" : "", remedy_of(r));
         }
         r = run_over_tasks(backend->skeleton->progs.whoami, why);
+        for (int i = 0; i < 2 && r == 0; i++) /* the offset of the clocks is the smallest of some */
+                r = run_over_tasks(backend->skeleton->progs.whoami, why);
         if (r == 0)
                 r = open_iterators(backend, why);
         if (r == 0)

@@ -130,7 +130,9 @@ static void compare_delay(struct comparison *c, const struct truth_thread *t, ui
         unsigned of_wall = tolerance(m, !m->virtual_machine ? 20 : m->truth->cpus > 2 ? 30 : 15);
         uint64_t lost = own_lost(t), slack = slack_of(m, t);
         bool credible = t->exec_ns + t->run_delay_ns <= t->wall_ns + t->tail_ns + t->wall_ns / 50 + slack;
-        bool kernel = near(delay, t->run_delay_ns, t->run_delay_ns, tolerance(m, 10), slack);
+        bool crowded = m->virtual_machine &&
+                       m->truth->cpus > 2; /* its CPUs' clocks are read while others hold the real ones */
+        bool kernel = near(delay, t->run_delay_ns, t->run_delay_ns, tolerance(m, crowded ? 40 : 10), slack);
         bool own = near(delay, lost, t->wall_ns, of_wall, slack + unseen_ns(m));
 
         if (!credible)
@@ -156,7 +158,7 @@ static void compare_thread(struct comparison *c, const struct truth_thread *t, d
                 fail(c, "%s (%u) is not in the snapshot", t->name, t->tid);
                 return;
         }
-        if (!near(w.run + w.stall + w.wait + w.sleep, w.wall, w.wall, 10, 0))
+        if (!near(w.run + w.stall + w.wait + w.sleep, w.wall, w.wall, 10, m->virtual_machine ? 20000000 : 0))
                 fail(c, "%s: run+stall+wait+sleep %.2f %% off its wall time", t->name,
                      off_by(w.run + w.stall + w.wait + w.sleep, w.wall));
         if (!near(w.exec, t->exec_ns, t->exec_ns, tolerance(m, 10), slack))
@@ -200,7 +202,8 @@ static void compare_window(struct comparison *c) {
                         fail(c, "%s: stall+wait %.2f %% off its gaps (%.1f for %.1f ms)", t->name,
                              off_by(w.stall + w.wait, t->gap_ns), (double) (w.stall + w.wait) / 1e6,
                              (double) t->gap_ns / 1e6);
-                if (!near(w.run + w.stall + w.wait + w.sleep, w.wall, w.wall, 10, 0))
+                if (!near(w.run + w.stall + w.wait + w.sleep, w.wall, w.wall, 10,
+                          m->virtual_machine ? 20000000 : 0))
                         fail(c, "%s: run+stall+wait+sleep %.2f %% off its wall time", t->name,
                              off_by(w.run + w.stall + w.wait + w.sleep, w.wall));
                 note(c, "%s: stall+wait %+.2f %% of its gaps, stall %.0f ms", t->name,
@@ -260,7 +263,8 @@ static void compare_longest(struct comparison *c) {
                 if (w.longest > t->gap_max_ns + t->gap_max_ns / 20 + 2000000)
                         fail(c, "%s: longest stall %.1f ms, but it saw no gap of more than %.1f ms", t->name,
                              (double) w.longest / 1e6, (double) t->gap_max_ns / 1e6);
-                if (w.longest + w.wait < t->gap_max_ns - t->gap_max_ns / 20)
+                /* A virtual CPU that the host stops makes a gap, too, but of running. */
+                if (!c->m->virtual_machine && w.longest + w.wait < t->gap_max_ns - t->gap_max_ns / 20)
                         fail(c,
                              "%s: longest stall %.1f ms, waited %.1f ms in all, but it stood still for %.1f "
                              "ms",
