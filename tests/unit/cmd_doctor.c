@@ -259,7 +259,7 @@ Test(doctor, a_target_without_containers_cannot_be_measured) {
 
         /* The kernel shows one that comes: an empty node can be measured. */
         facts.probe.method = PROBE_TRACEPOINTS;
-        expect_line(&facts, "target", DOCTOR_NOTE, "no container is there now", NULL);
+        expect_line(&facts, "target", DOCTOR_NOTE, "no container is there now", "");
         cr_expect(doctor_can_measure(&facts));
 }
 
