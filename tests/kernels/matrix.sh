@@ -7,7 +7,7 @@
 #   --list          the runs: name, kernel, architecture, CPUs, cgroup version, cases
 #   --only NAME     the run of this name, or else all runs whose name begins with it; can be repeated
 #   --guest SCRIPT  instead of guest.sh
-#   --timeout S     seconds a guest's script may take (360)
+#   --timeout S     seconds a guest's script may take (450)
 #
 # Takes the programs from $BUILD (default: build), those for arm64 from $BUILD_ARM64 (default: $BUILD/arm64). What each
 # guest left behind is kept in $BUILD/kernels/RUN. Ends with `N passed, N failed, N skipped`; exit status 1 if any failed.
@@ -39,7 +39,7 @@ programs=${THROTTLESCOPE_GUEST_PROGRAMS:-throttlescope tests/truth tests/load}
 
 build=${BUILD:-$here/../../build}
 build_arm64=${BUILD_ARM64:-$build/arm64}
-guest=$here/guest.sh timeout=360 only=''
+guest=$here/guest.sh timeout=450 only=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--list) runs && exit ;;
