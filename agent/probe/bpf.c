@@ -94,7 +94,7 @@ int bpf_backend_open(struct root *root, const struct probe_options *options, enu
                 bpf_free(&backend->base);
                 return r;
         }
-        backend->attached_ns = backend->last_ns = clock_now().mono_ns;
+        backend->last_ns = clock_now().mono_ns;
         *ret_backend = &backend->base;
         return 0;
 }

@@ -70,7 +70,7 @@ struct bpf_backend {
         struct ring_buffer *ring;
         struct bpf_link *iterators[ITERATE_COUNT];
         struct drained *pending; /* stalls that came between ticks */
-        uint64_t attached_ns, last_ns;
+        uint64_t last_ns;
         uint64_t clock_offset_ns; /* as of the last tick */
         uint64_t events_dropped;
         uint64_t swept_ns; /* when groups were last swept, and their generation then */
