@@ -5,6 +5,7 @@
  * Field names follow the report contract (docs/report.md). ABSENT: not measured.
  */
 #include "../probe/snapshot.h"
+#include "../runtimes/runtime.h"
 
 struct thread_facts {
         uint32_t pid, tid, host_pid, host_tid; /* 0: not known in that namespace */
@@ -16,6 +17,20 @@ struct thread_facts {
         uint64_t wall_ns;           /* how much of the window it was there for */
         uint32_t folded;            /* > 0: sum of so many ended threads of one process */
         bool ended;
+};
+
+/* One setting of one runtime (runtimes/), beside the limit that applies to it. */
+struct parallelism_facts {
+        const struct parallelism *row;
+        uint64_t recommended; /* by the row's own rounding; ABSENT: no limit, or the limit does not decide it */
+        uint64_t surplus;     /* in force beyond that; of those that block, at work beyond that */
+        uint64_t surplus_memory_bytes; /* what the surplus processes hold */
+        const char *how;               /* with the number in it; NULL without a recommendation */
+
+        /* Its threads among the thread rows; 0 or ABSENT where none of them can be told to be its own. */
+        uint64_t threads;                          /* that were there */
+        uint64_t threads_busy;                     /* that worked as those of a pool do */
+        uint64_t run_ns, stall_ns, quota_spent_ns; /* their sums */
 };
 
 enum limit_level { LIMIT_CONTAINER, LIMIT_POD, LIMIT_ANCESTOR, LIMIT_LEVEL_COUNT };
@@ -63,6 +78,12 @@ struct facts {
         uint64_t lost[LOST_REASON_COUNT]; /* in this window */
         const struct missing_item *missing;
         size_t missing_count;
+
+        /* Filled by facts_add_parallelism(); NULL: nobody looked. */
+        const struct parallelism_facts *parallelism;
+        size_t parallelism_count;
+        uint64_t parallelism_omitted; /* settings beyond PARALLELISM_MAX */
+        unsigned affinity; /* CPUs that its recognised processes may use, the most of any; 0: not known */
 };
 
 struct facts_options {
@@ -75,6 +96,27 @@ struct facts_options {
  */
 int facts_of_window(const struct snapshot *previous, const struct snapshot *current, uint64_t id,
                     const struct facts_options *options, struct arena *arena, struct facts *ret_facts);
+
+/*
+ * Adds what the runtimes of the container said. @list stays in use as long as @facts; texts are made in @arena. NULL: they were not
+ * looked at. 0 or -ENOMEM.
+ */
+int facts_add_parallelism(struct facts *facts, const struct parallelism_list *list, struct arena *arena);
+
+/* Threads that work on CPU as a pool does, of any program. Sums over its processes. */
+struct pool {
+        uint64_t busy; /* threads that ran as those of a pool do */
+        /* The group of threads of one process name and one name (but for its number) with most of them: */
+        uint64_t group_threads, group_busy, group_run_ns;
+        char process[PROC_NAME_MAX], name[PROC_NAME_MAX];
+};
+int facts_pool(const struct facts *facts, struct arena *arena, struct pool *ret_pool); /* 0 or -ENOMEM */
+/* A thread that ran for longer than this in the window works as one of a pool. */
+uint64_t facts_busy_threshold(const struct facts *facts);
+bool facts_is_busy(const struct thread_facts *thread, uint64_t threshold_ns);
+uint64_t facts_threads_in(const struct thread_facts *thread); /* a row of folded threads stands for many */
+/* How programs come by such a number on a machine of @cpus: "two for each CPU". NULL: no rule that is known. */
+const char *facts_resembles(uint64_t number, unsigned cpus);
 
 /* Value below which @permille of the distribution lies, interpolated in its bin and capped at @max_ns. ABSENT if empty. */
 uint64_t facts_quantile_u32(const uint32_t *bins, size_t count, unsigned shift, unsigned permille,

@@ -20,6 +20,7 @@
 #define BUILD_TO_MS UINT64_C(20000)
 #define BUILD_REAL_NS (UINT64_C(1796040000) * NS_PER_S)
 #define BUILD_ROOM 64
+#define COURT_PID 100 /* the first process of a court's container */
 
 struct pair {
         struct snapshot *previous, *current;
@@ -202,7 +203,9 @@ static inline void build_release(struct pair *pair) {
 
 struct court {
         struct facts facts;
-        struct thread_facts threads[8];
+        struct thread_facts threads[BUILD_ROOM];
+        struct parallelism rows[8];
+        struct parallelism_list list;
         struct judge_options options;
         struct arena *arena;
         struct judgement judgement;
@@ -219,6 +222,8 @@ static inline void court_open(struct court *court, uint64_t window_ms) {
 
         memset(facts, 0xff, sizeof(*facts));
         facts->cgroup_v1_mount = NULL;
+        facts->parallelism = NULL;
+        facts->parallelism_count = facts->parallelism_omitted = facts->affinity = 0;
         facts->window_ns = window_ms * MS;
         facts->method = PROBE_TRACEPOINTS;
         facts->exact = facts->measured = true;
@@ -249,6 +254,12 @@ static inline void court_limit(struct court *court, enum limit_level level, cons
         facts->ancestor_is_tighter = level != LIMIT_CONTAINER;
 }
 
+static inline void court_name(struct thread_facts *thread, const char *process, const char *name) {
+        snprintf(thread->process, sizeof(thread->process), "%s", process);
+        snprintf(thread->name, sizeof(thread->name), "%s", name);
+}
+
+/* One of its first process. */
 static inline struct thread_facts *court_thread(struct court *court, uint64_t run_ns) {
         cr_assert(court->facts.threads_count < ELEMENTS(court->threads));
         struct thread_facts *thread = &court->threads[court->facts.threads_count++];
@@ -257,7 +268,51 @@ static inline struct thread_facts *court_thread(struct court *court, uint64_t ru
         thread->folded = 0;
         thread->ended = false;
         thread->run_ns = run_ns;
+        thread->host_pid = thread->pid = COURT_PID;
+        thread->host_tid = thread->tid = COURT_PID + (uint32_t) court->facts.threads_count - 1;
+        court_name(thread, "app", "app");
         return thread;
+}
+
+/* Of another process than the first. */
+static inline struct thread_facts *court_thread_of(struct court *court, uint32_t pid, const char *process,
+                                                   const char *name, uint64_t run_ns) {
+        struct thread_facts *thread = court_thread(court, run_ns);
+
+        thread->host_pid = thread->pid = pid;
+        court_name(thread, process, name);
+        return thread;
+}
+
+/* A setting of a runtime in the first process: @effective in force, by its own rule, rounded up; nothing else known. */
+static inline struct parallelism *court_runtime(struct court *court, const char *runtime,
+                                                const char *setting, uint64_t effective) {
+        cr_assert(court->list.count < ELEMENTS(court->rows));
+        struct parallelism *row = &court->rows[court->list.count++];
+
+        court->list.rows = court->rows;
+        *row = (struct parallelism){
+                        .runtime = runtime,
+                        .host_pid = COURT_PID,
+                        .pid = COURT_PID,
+                        .setting = setting,
+                        .effective = effective,
+                        .configured = ABSENT,
+                        .source = FROM_DEFAULT,
+                        .aware = AWARENESS_NONE,
+                        .rounding = ROUND_UP,
+                        .unit = UNIT_THREADS,
+                        .memory_bytes = ABSENT,
+                        .active = ABSENT,
+                        .leaving = ABSENT,
+        };
+        return row;
+}
+
+/* What the session does with a scan's list. */
+static inline const struct parallelism_facts *court_scanned(struct court *court) {
+        cr_assert_eq(facts_add_parallelism(&court->facts, &court->list, court->arena), 0);
+        return court->facts.parallelism;
 }
 
 /* From files: group counters and one thread's delay. */

@@ -83,6 +83,8 @@ static inline struct story *story_new(void) {
         facts = &story->facts;
         memset(facts, 0xff, sizeof(*facts)); /* every figure ABSENT */
         facts->cgroup_v1_mount = NULL;
+        facts->parallelism = NULL;
+        facts->parallelism_count = facts->parallelism_omitted = facts->affinity = 0;
         facts->window_ns = STORY_WINDOW;
         facts->to = (struct instant){.mono_ns = STORY_END_MONO, .real_ns = STORY_END_REAL};
         facts->from = (struct instant){STORY_END_MONO - STORY_WINDOW, STORY_END_REAL - STORY_WINDOW};
