@@ -40,12 +40,15 @@ const struct thread_sample *facts_rows(const struct snapshot *snapshot,
 /* Every figure ABSENT: what no part fills in was not measured. */
 static void facts_init(struct facts *facts) {
         *facts = (struct facts){
+                        .age_ns = ABSENT,
                         .limit_milli = ABSENT,
                         .quota_ns = ABSENT,
                         .period_ns = ABSENT,
                         .burst_ns = ABSENT,
                         .own_limit_milli = ABSENT,
                         .weight = ABSENT,
+                        .request_milli = ABSENT,
+                        .declared_limit_milli = ABSENT,
                         .cpu_used_ns = ABSENT,
                         .periods = ABSENT,
                         .periods_throttled = ABSENT,
@@ -67,6 +70,7 @@ static void facts_init(struct facts *facts) {
                         .wanted_milli = ABSENT,
                         .runnable_max = ABSENT,
                         .runnable_p99 = ABSENT,
+                        .unstalled_milli = ABSENT,
                         .burst_count = ABSENT,
                         .burst_cpu_p50_ns = ABSENT,
                         .burst_cpu_p99_ns = ABSENT,
@@ -220,6 +224,9 @@ int facts_of_window(const struct snapshot *previous, const struct snapshot *curr
                 return r;
         complete_sums(&window, &facts, &window.sums);
         r = facts_limits(&window, &facts);
+        if (r < 0)
+                return r;
+        r = facts_origin(&window, &facts);
         if (r < 0)
                 return r;
         r = facts_stalls(&window, &facts);

@@ -26,6 +26,7 @@ struct parallelism_facts {
         uint64_t surplus;     /* in force beyond that; of those that block, at work beyond that */
         uint64_t surplus_memory_bytes; /* what the surplus processes hold */
         const char *how;               /* with the number in it; NULL without a recommendation */
+        const char *process; /* name of the process, which all of a tree of workers have; NULL: it has no thread here */
 
         /* Its threads among the thread rows; 0 or ABSENT where none of them can be told to be its own. */
         uint64_t threads;                          /* that were there */
@@ -43,6 +44,8 @@ struct facts {
         enum probe_method method;
         bool exact, measured; /* measured: thread figures from the kernel, not only files */
         unsigned cpus_online;
+        const char *kernel; /* its release; NULL: not known */
+        uint64_t age_ns;    /* of the container, at the end of the window: at least this */
 
         bool has_limit, limit_unknown, parent_hidden;
         uint64_t limit_milli, quota_ns, period_ns, burst_ns; /* of the tightest level */
@@ -52,6 +55,8 @@ struct facts {
         uint64_t own_limit_milli; /* the container's own level, ABSENT: none */
         bool ancestor_is_tighter; /* the tightest limit above is tighter than what lies below it asks for */
         uint64_t weight;
+        uint64_t request_milli,
+                        declared_limit_milli; /* what its owner asked for; ABSENT: not declared to us */
 
         uint64_t cpu_used_ns;
         uint64_t periods, periods_throttled, periods_bursts, throttled_used_ns; /* of the tightest level */
@@ -66,6 +71,8 @@ struct facts {
         uint64_t machine_steal_ns;
 
         uint64_t wanted_milli, runnable_max, runnable_p99;
+        /* Threads that ran or waited for a CPU at once, on average over the time in which any did and none was stalled. */
+        uint64_t unstalled_milli;
 
         uint64_t burst_count, burst_cpu_p50_ns, burst_cpu_p99_ns, burst_cpu_max_ns, burst_gap_p50_ns,
                         burst_longest_ns;
@@ -103,6 +110,13 @@ int facts_of_window(const struct snapshot *previous, const struct snapshot *curr
  */
 int facts_add_parallelism(struct facts *facts, const struct parallelism_list *list, struct arena *arena);
 
+/*
+ * How long a request waits that comes when the quota of a period is used up: the first, second, … refill after it. Written to @ret_steps
+ * in nanoseconds; returns how many, 0 if no stall is to be expected.
+ */
+#define FACTS_STEPS_MAX 3
+size_t facts_latency_steps(const struct facts *facts, uint64_t ret_steps[static FACTS_STEPS_MAX]);
+
 /* Threads that work on CPU as a pool does, of any program. Sums over its processes. */
 struct pool {
         uint64_t busy; /* threads that ran as those of a pool do */
@@ -117,6 +131,14 @@ bool facts_is_busy(const struct thread_facts *thread, uint64_t threshold_ns);
 uint64_t facts_threads_in(const struct thread_facts *thread); /* a row of folded threads stands for many */
 /* How programs come by such a number on a machine of @cpus: "two for each CPU". NULL: no rule that is known. */
 const char *facts_resembles(uint64_t number, unsigned cpus);
+
+/* Below one and a half threads at once it was one at a time: a program with one thread, or behind one lock. */
+#define FACTS_SERIAL_MILLI 1500
+
+/* What @row's own rule makes of so many CPUs; ABSENT if no limit decides it. */
+uint64_t facts_parallelism_for(const struct facts *facts, const struct parallelism *row, uint64_t milli);
+/* @thread is one of those that @row counts. */
+bool facts_is_of_row(const struct thread_facts *thread, const struct parallelism_facts *row);
 
 /* Value below which @permille of the distribution lies, interpolated in its bin and capped at @max_ns. ABSENT if empty. */
 uint64_t facts_quantile_u32(const uint32_t *bins, size_t count, unsigned shift, unsigned permille,

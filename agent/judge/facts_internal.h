@@ -32,4 +32,5 @@ const struct thread_sample *facts_rows(const struct snapshot *snapshot,
 int facts_threads(struct facts_window *window, struct facts *facts);
 int facts_limits(const struct facts_window *window, struct facts *facts);
 int facts_stalls(const struct facts_window *window, struct facts *facts);
+int facts_origin(const struct facts_window *window, struct facts *facts);
 void facts_bursts(const struct facts_window *window, struct facts *facts);

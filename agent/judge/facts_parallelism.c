@@ -10,21 +10,17 @@
 
 #define NUMBER_MARK "{n}"
 
-/* The CPUs, in thousandths, that a process can use at most: a limit above its own CPUs is none. */
-static uint64_t usable_milli(const struct facts *facts, const struct parallelism *row) {
-        unsigned cpus = row->affinity > 0 ? row->affinity : facts->cpus_online;
-        uint64_t most = cpus > 0 ? (uint64_t) cpus * 1000 : ABSENT;
-        return facts->limit_milli < most ? facts->limit_milli : most;
-}
-
 static uint64_t at_least(uint64_t value, uint64_t least) {
         return value > least ? value : least;
 }
 
-static uint64_t recommended(const struct facts *facts, const struct parallelism *row) {
-        if (!facts->has_limit || !is_known(facts->limit_milli))
+uint64_t facts_parallelism_for(const struct facts *facts, const struct parallelism *row, uint64_t milli) {
+        /* A limit above the CPUs that it may use is none. */
+        unsigned cpus = row->affinity > 0 ? row->affinity : facts->cpus_online;
+        if (cpus > 0 && milli > (uint64_t) cpus * 1000)
+                milli = (uint64_t) cpus * 1000;
+        if (!is_known(milli))
                 return ABSENT;
-        uint64_t milli = usable_milli(facts, row);
         switch (row->rounding) {
         case ROUND_UP:
                 return at_least(ratio_scale_up(milli, 1, 1000), 1);
@@ -65,7 +61,6 @@ static bool is_same_process(const struct thread_facts *thread, const struct para
         return thread->pid > 0 && thread->pid == row->pid;
 }
 
-/* The name of the process that the row is about: all of a tree of workers have it. NULL: it has no thread here. */
 static const char *process_name(const struct facts *facts, const struct parallelism *row) {
         for (size_t i = 0; i < facts->threads_count; i++)
                 if (is_same_process(&facts->threads[i], row))
@@ -77,26 +72,27 @@ static bool has_prefix(const char *name, const char *prefix) {
         return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static bool is_of_row(const struct thread_facts *thread, const struct parallelism *row,
-                      const char *process) {
-        if (row->unit == UNIT_PROCESSES) {
-                /* The master only watches its workers. */
-                if (is_same_process(thread, row) && row->effective != 1)
-                        return false;
-                return row->threads_name ? has_prefix(thread->name, row->threads_name)
-                                         : process && strncmp(thread->process, process, PROC_NAME_MAX) == 0;
-        }
-        return is_same_process(thread, row) &&
-               (!row->threads_name || has_prefix(thread->name, row->threads_name));
+bool facts_is_of_row(const struct thread_facts *thread, const struct parallelism_facts *facts) {
+        const struct parallelism *row = facts->row;
+        bool has_name = !row->threads_name || has_prefix(thread->name, row->threads_name);
+
+        if (row->unit == UNIT_THREADS)
+                return has_name && is_same_process(thread, row);
+        /* The master only watches its workers. */
+        if (is_same_process(thread, row) && row->effective != 1)
+                return false;
+        return row->threads_name ? has_name
+                                 : facts->process && strncmp(thread->process, facts->process,
+                                                             PROC_NAME_MAX) == 0;
 }
 
 static void add_threads(const struct facts *facts, struct parallelism_facts *out) {
-        const char *process = process_name(facts, out->row);
         uint64_t busy_ns = facts_busy_threshold(facts);
 
+        out->process = process_name(facts, out->row);
         for (size_t i = 0; i < facts->threads_count; i++) {
                 const struct thread_facts *thread = &facts->threads[i];
-                if (!is_of_row(thread, out->row, process))
+                if (!facts_is_of_row(thread, out))
                         continue;
                 out->threads += facts_threads_in(thread);
                 out->threads_busy += facts_is_busy(thread, busy_ns);
@@ -113,7 +109,10 @@ static int fill_row(const struct facts *facts, const struct parallelism *row, st
 
         *out = (struct parallelism_facts){
                         .row = row,
-                        .recommended = recommended(facts, row),
+                        .recommended = facts->has_limit && is_known(facts->limit_milli)
+                                                       ? facts_parallelism_for(facts, row,
+                                                                               facts->limit_milli)
+                                                       : ABSENT,
                         .surplus = ABSENT,
                         .surplus_memory_bytes = ABSENT,
                         .run_ns = ABSENT,

@@ -83,6 +83,20 @@ static void take_group(struct pool *pool, const row_pointer *rows, size_t count,
         memcpy(pool->name, rows[0]->name, count > 1 ? stem_length(rows[0]->name) : PROC_NAME_MAX);
 }
 
+/*
+ * Threads whose number is another's business: those that hand Go's few processors to each other, and those that mostly wait (their row is
+ * judged by how many ran at once).
+ */
+static bool is_explained(const struct facts *facts, const struct thread_facts *thread) {
+        for (size_t i = 0; i < facts->parallelism_count; i++) {
+                const struct parallelism_facts *row = &facts->parallelism[i];
+                if ((row->row->is_blocking || row->row->rounding == ROUND_UP_FROM_TWO) &&
+                    facts_is_of_row(thread, row))
+                        return true;
+        }
+        return false;
+}
+
 int facts_pool(const struct facts *facts, struct arena *arena, struct pool *ret_pool) {
         struct pool pool = {0};
         size_t count = 0;
@@ -92,7 +106,8 @@ int facts_pool(const struct facts *facts, struct arena *arena, struct pool *ret_
                 return -ENOMEM;
 
         for (size_t i = 0; i < facts->threads_count; i++)
-                if (!facts->threads[i].ended && facts->threads[i].folded == 0)
+                if (!facts->threads[i].ended && facts->threads[i].folded == 0 &&
+                    !is_explained(facts, &facts->threads[i]))
                         rows[count++] = &facts->threads[i];
         if (count > 0)
                 qsort(rows, count, sizeof(row_pointer), compare_stems);

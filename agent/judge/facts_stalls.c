@@ -137,6 +137,24 @@ static uint64_t runnable_quantile(const struct facts_window *window, unsigned pe
         return total == 0 ? 0 : ABSENT;
 }
 
+/*
+ * How many wanted a CPU at once while none was held: light sleepers pile up behind a stall, and then every program looks parallel. Where one
+ * queue stalls a slice before the others, their run counts and its time does not: a little too high.
+ */
+static uint64_t unstalled_level(const struct facts_window *window, const struct facts *facts) {
+        uint64_t active_ns = 0, ready_ns = ABSENT;
+
+        for (size_t i = 1; i < SNAPSHOT_LEVEL_BINS; i++)
+                active_ns += known_or_zero(
+                                facts_growth(window, window->now->level_ns[i],
+                                             window->before ? window->before->level_ns[i] : ABSENT));
+        known_add(&ready_ns, window->sums.run_ns);
+        known_add(&ready_ns, window->sums.wait_ns);
+        if (!is_known(ready_ns) || !is_known(facts->stall_wall_ns) || active_ns <= facts->stall_wall_ns)
+                return ABSENT;
+        return ratio_scale(ready_ns, 1000, active_ns - facts->stall_wall_ns);
+}
+
 static void fill_bins(const struct facts_window *window, const uint32_t *now, const uint32_t *before,
                       uint32_t *ret_bins) {
         for (size_t i = 0; i < SNAPSHOT_BURST_BINS; i++)
@@ -163,6 +181,7 @@ void facts_bursts(const struct facts_window *window, struct facts *facts) {
 
         facts->runnable_max = now->runnable_max;
         facts->runnable_p99 = runnable_quantile(window, 990, now->runnable_max);
+        facts->unstalled_milli = unstalled_level(window, facts);
         facts->burst_count = facts_growth(window, now->bursts, before ? before->bursts : ABSENT);
         if (known_or_zero(facts->burst_count) > 0) {
                 facts->burst_cpu_max_ns = now->burst_cpu_max_ns;

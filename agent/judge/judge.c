@@ -17,11 +17,9 @@
  */
 #define MAJORITY_PPM 700000
 
-static const judge_rule rules[] = {
-                rule_cpu_throttled,
-                rule_ancestor_throttled,
-                rule_cpu_contention,
-};
+#define X(name) rule_##name,
+static const judge_rule rules[] = {RULES(X)};
+#undef X
 
 /*
  * The application sits in containers that could not be looked at: what is known of ours says nothing about
@@ -106,10 +104,10 @@ static int run_rules(const struct facts *facts, const struct judge_options *opti
         findings = arena_array(arena, count, sizeof(*findings));
         if (!findings)
                 return -ENOMEM;
-        /* Warnings first; among equals the order of the table. */
-        for (int severity = SEVERITY_COUNT - 1; severity >= 0; severity--)
+        /* Warnings first; among equals what did the harm, and then the order of the table. */
+        for (int rank = 2 * SEVERITY_COUNT - 1; rank >= 0; rank--)
                 for (size_t i = 0; i < count; i++)
-                        if ((int) found[i].severity == severity)
+                        if (2 * (int) found[i].severity + !found[i].is_aside == rank)
                                 findings[kept++] = found[i];
         judgement->findings = findings;
         judgement->findings_count = kept;

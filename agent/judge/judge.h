@@ -22,7 +22,7 @@ struct evidence {
         const char *name; /* snake_case with its unit */
         uint64_t value;
 };
-#define FINDING_EVIDENCE_MAX 8
+#define FINDING_EVIDENCE_MAX 10
 #define FINDING_FIXES_MAX 4
 struct fix {
         const char *setting, *value, *how, *who, *then; /* then may be NULL */
@@ -30,6 +30,7 @@ struct fix {
 struct finding {
         const char *code;
         enum severity severity;
+        bool is_aside; /* not what did the harm that its severity stands beside: told after what did */
         const char *summary;
         struct evidence evidence[FINDING_EVIDENCE_MAX];
         size_t evidence_count;

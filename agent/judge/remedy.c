@@ -12,8 +12,6 @@
 #define DEFAULT_PERIOD_NS (100 * NS_PER_MS)
 #define SHORT_ID_LENGTH 12 /* what docker prints */
 
-enum manager { KUBERNETES, POD, SYSTEMD, DOCKER, PODMAN, PLAIN_GROUP, UNKNOWN };
-
 uint64_t remedy_round_up(uint64_t milli) {
         uint64_t step = milli < 200 ? 50 : milli < 2000 ? 100 : 500;
         return (milli + step - 1) / step * step;
@@ -85,32 +83,32 @@ static bool is_in_kubernetes(const char *cgroup) {
         return target_is_pod_group(parent);
 }
 
-static enum manager manager_of(enum limit_level level, const char *cgroup) {
+static enum limit_manager manager_of(enum limit_level level, const char *cgroup) {
         char id[65];
 
         if (level == LIMIT_POD)
-                return POD;
+                return MANAGER_POD;
         if (!cgroup || !cgroup[0] || strcmp(cgroup, "/") == 0)
-                return UNKNOWN;
+                return MANAGER_UNKNOWN;
         const char *name = last_component(cgroup);
         if (level == LIMIT_CONTAINER) {
                 if (is_in_kubernetes(cgroup) || has_prefix(name, "cri-containerd-") ||
                     has_prefix(name, "crio-"))
-                        return KUBERNETES;
+                        return MANAGER_KUBERNETES;
                 if (target_container_id(cgroup, id)) {
                         if (has_prefix(name, "libpod-"))
-                                return PODMAN;
+                                return MANAGER_PODMAN;
                         /* A bare id does not show whose it is. */
-                        return has_prefix(name, "docker-") || strstr(cgroup, "/docker/") ? DOCKER : UNKNOWN;
+                        return has_prefix(name, "docker-") || strstr(cgroup, "/docker/") ? MANAGER_DOCKER
+                                                                                         : MANAGER_UNKNOWN;
                 }
         }
         if (has_suffix(name, ".service") || has_suffix(name, ".scope") || has_suffix(name, ".slice"))
-                return SYSTEMD;
-        return cgroup[0] == '/' ? PLAIN_GROUP : UNKNOWN;
+                return MANAGER_SYSTEMD;
+        return cgroup[0] == '/' ? MANAGER_NONE : MANAGER_UNKNOWN;
 }
 
-/* Nothing in it means anything to a shell inside of single quotes, nor to a terminal. */
-static bool is_safe(const char *text) {
+bool remedy_is_safe(const char *text) {
         return text[strspn(text,
                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:@\\/")] ==
                '\0';
@@ -129,6 +127,15 @@ static const char *format_cpus(struct arena *arena, uint64_t milli) {
         return arena_format(arena, "%" PRIu64 ".%03" PRIu64, whole, rest);
 }
 
+enum limit_manager remedy_manager(enum limit_level level, const char *cgroup) {
+        enum limit_manager manager = manager_of(level, cgroup);
+
+        if (manager != MANAGER_UNKNOWN && manager != MANAGER_POD && manager != MANAGER_KUBERNETES &&
+            !remedy_is_safe(cgroup))
+                return MANAGER_UNKNOWN;
+        return manager;
+}
+
 static void set_for_group(struct arena *arena, const char *v1_mount, const char *cgroup, uint64_t milli,
                           uint64_t period_ns, struct fix *fix) {
         uint64_t period_us =
@@ -136,7 +143,7 @@ static void set_for_group(struct arena *arena, const char *v1_mount, const char 
                         NS_PER_US;
         uint64_t quota_us = ratio_scale_up(milli, period_us, 1000);
 
-        if (v1_mount && is_safe(v1_mount)) {
+        if (v1_mount && remedy_is_safe(v1_mount)) {
                 fix->setting = "cpu.cfs_quota_us";
                 fix->value = arena_format(arena, "%" PRIu64, quota_us);
                 fix->how = arena_format(arena, "echo %" PRIu64 " > '%s%s/cpu.cfs_quota_us'", quota_us,
@@ -198,28 +205,26 @@ static void set_in_kubernetes(struct arena *arena, bool is_pod, uint64_t milli, 
 int remedy_set_limit(struct arena *arena, const char *v1_mount, enum limit_level level, const char *cgroup,
                      uint64_t milli, uint64_t period_ns, struct fix *ret_fix) {
         struct fix fix = {.who = level == LIMIT_ANCESTOR ? "platform" : "app"};
-        enum manager manager = manager_of(level, cgroup);
+        enum limit_manager manager = remedy_manager(level, cgroup);
 
-        if (manager != UNKNOWN && manager != POD && manager != KUBERNETES && !is_safe(cgroup))
-                manager = UNKNOWN;
         switch (manager) {
-        case KUBERNETES:
-        case POD:
-                set_in_kubernetes(arena, manager == POD, milli, &fix);
+        case MANAGER_KUBERNETES:
+        case MANAGER_POD:
+                set_in_kubernetes(arena, manager == MANAGER_POD, milli, &fix);
                 break;
-        case SYSTEMD:
+        case MANAGER_SYSTEMD:
                 set_for_unit(arena, last_component(cgroup), milli, &fix);
                 break;
-        case DOCKER:
+        case MANAGER_DOCKER:
                 set_for_container(arena, "docker", cgroup, milli, &fix);
                 break;
-        case PODMAN:
+        case MANAGER_PODMAN:
                 set_for_container(arena, "podman", cgroup, milli, &fix);
                 break;
-        case PLAIN_GROUP:
+        case MANAGER_NONE:
                 set_for_group(arena, v1_mount, cgroup, milli, period_ns, &fix);
                 break;
-        case UNKNOWN:
+        case MANAGER_UNKNOWN:
                 set_anywhere(arena, milli, &fix);
                 break;
         }

@@ -9,13 +9,18 @@
 #include "remedy.h"
 #include "rules.h"
 
+/* Of the machine, or of its own where it is pinned to fewer. */
+static unsigned cpus_of(const struct facts *facts) {
+        return facts->affinity > 0 && facts->affinity < facts->cpus_online ? facts->affinity
+                                                                           : facts->cpus_online;
+}
+
 /*
  * More of the container's own threads want to run at once than there are CPUs: they stand in each other's
  * way.
  */
 static bool is_crowded(const struct facts *facts) {
-        return facts->cpus_online > 0 && is_known(facts->runnable_p99) &&
-               facts->runnable_p99 > facts->cpus_online;
+        return cpus_of(facts) > 0 && is_known(facts->runnable_p99) && facts->runnable_p99 > cpus_of(facts);
 }
 
 static const char *describe(const struct facts *facts, const struct lost_time *lost, struct arena *arena) {
@@ -26,7 +31,7 @@ static const char *describe(const struct facts *facts, const struct lost_time *l
                 why = arena_format(arena,
                                    ": up to %" PRIu64
                                    " of its own threads wanted to run at once, on %u CPUs",
-                                   facts->runnable_p99, facts->cpus_online);
+                                   facts->runnable_p99, cpus_of(facts));
         if (!why)
                 return NULL;
         return arena_format(arena,
@@ -44,7 +49,7 @@ static int add_fix(const struct facts *facts, struct arena *arena, struct findin
         if (is_crowded(facts)) {
                 fix = (struct fix){
                                 .setting = "threads that run at once",
-                                .value = arena_format(arena, "%u", facts->cpus_online),
+                                .value = arena_format(arena, "%u", cpus_of(facts)),
                                 .how = "in the program's own configuration: more than the CPUs only take "
                                        "turns",
                                 .who = "app",
@@ -92,6 +97,8 @@ int rule_cpu_contention(const struct facts *facts, const struct judge_options *o
         finding_add_evidence(&finding, "wait_ns", lost.contention_ns);
         finding_add_evidence(&finding, "lost_ppm", finding_share_ppm(lost.contention_ns, lost.wanted_ns));
         finding_add_evidence(&finding, "cpus_online", facts->cpus_online > 0 ? facts->cpus_online : ABSENT);
+        if (cpus_of(facts) < facts->cpus_online)
+                finding_add_evidence(&finding, "cpus_pinned", cpus_of(facts));
         finding_add_evidence(&finding, "runnable_p99", facts->runnable_p99);
         finding_add_evidence(&finding, "runnable_max", facts->runnable_max);
         finding_add_evidence(&finding, "wanted_millicpus", facts->wanted_milli);

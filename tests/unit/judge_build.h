@@ -222,6 +222,7 @@ static inline void court_open(struct court *court, uint64_t window_ms) {
 
         memset(facts, 0xff, sizeof(*facts));
         facts->cgroup_v1_mount = NULL;
+        facts->kernel = NULL;
         facts->parallelism = NULL;
         facts->parallelism_count = facts->parallelism_omitted = facts->affinity = 0;
         facts->window_ns = window_ms * MS;

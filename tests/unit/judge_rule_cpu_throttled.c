@@ -32,7 +32,7 @@ Test(judge_rule_cpu_throttled, tells_the_story_with_its_numbers_and_the_setting)
         const struct finding *finding = court_find(&court, "CPUThrottled");
 
         cr_assert(finding);
-        cr_assert_eq(finding, &court.judgement.findings[0]);
+        cr_assert_eq(finding, &court.judgement.findings[1], "what explains it comes first");
         cr_assert_eq(finding->severity, SEVERITY_WARNING);
         cr_assert_str_eq(finding->summary,
                          "its own limit 250m stalled its threads for 16.9 s (71% of the time they wanted to "
@@ -47,11 +47,12 @@ Test(judge_rule_cpu_throttled, tells_the_story_with_its_numbers_and_the_setting)
         cr_assert_eq(court_evidence(finding, "wanted_millicpus"), 790);
         cr_assert_eq(court_evidence(finding, "burst_cpu_p99_ns"), 43 * MS);
         cr_assert_eq(court_evidence(finding, "periods_throttled"), 198);
-        cr_assert_eq(finding->fixes_count, 1);
+        cr_assert_eq(finding->fixes_count, 2);
         cr_assert_str_eq(finding->fixes[0].setting, "resources.limits.cpu");
         cr_assert_str_eq(finding->fixes[0].value, "500m");
         cr_assert_str_eq(finding->fixes[0].who, "app");
         cr_assert(strstr(finding->fixes[0].then, "500m"));
+        cr_assert_str_eq(finding->fixes[1].setting, "no CPU limit, but a request");
         court_close(&court);
 }
 
@@ -185,5 +186,39 @@ Test(judge_rule_cpu_throttled, without_a_limit_left_there_is_nothing_to_set) {
 
         cr_assert(strstr(finding->summary, "its own limit stalled"), "%s", finding->summary);
         cr_assert_eq(finding->fixes_count, 0);
+        court_close(&court);
+}
+
+Test(judge_rule_cpu_throttled, idle_spinning_is_named_from_half_of_the_spent_quota_on) {
+        static const struct {
+                uint64_t spent_ms, of_ms;
+                bool is_named;
+        } rows[] = {{499, 1000, false}, {500, 1000, true}, {501, 1000, true}, {500, ABSENT, false}};
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                struct court court;
+                open_story(&court);
+                court.facts.throttled_used_ns = is_known(rows[i].of_ms) ? rows[i].of_ms * MS : ABSENT;
+                court_thread_of(&court, 200, "beam.smp", "erts_sched_1", 500 * MS)->quota_spent_ns =
+                                rows[i].spent_ms * MS;
+                struct parallelism *row = court_runtime(&court, "beam", "+S", 1);
+                row->host_pid = 200;
+                row->threads_name = "erts_sched_";
+                row->spins = true;
+                court_scanned(&court);
+                court_judge(&court);
+                const struct finding *finding = court_find(&court, "CPUThrottled");
+                cr_assert_eq(strstr(finding->summary, "spin for work when idle") != NULL, rows[i].is_named,
+                             "row %zu: %s", i, finding->summary);
+                court_close(&court);
+        }
+}
+
+/* Burst credit is quota too. */
+Test(judge_rule_cpu_throttled, bursts_within_quota_and_credit_are_not_blamed) {
+        struct court court;
+        open_story(&court);
+        court.facts.burst_ns = 18 * MS;
+        court_judge(&court);
+        cr_assert_not(strstr(court_find(&court, "CPUThrottled")->summary, "bursts of"));
         court_close(&court);
 }

@@ -83,6 +83,7 @@ static inline struct story *story_new(void) {
         facts = &story->facts;
         memset(facts, 0xff, sizeof(*facts)); /* every figure ABSENT */
         facts->cgroup_v1_mount = NULL;
+        facts->kernel = NULL;
         facts->parallelism = NULL;
         facts->parallelism_count = facts->parallelism_omitted = facts->affinity = 0;
         facts->window_ns = STORY_WINDOW;
