@@ -53,6 +53,12 @@ void build_u64(struct build *build, cJSON *parent, const char *key, uint64_t val
                 add_raw(build, parent, key, "%" PRIu64, value);
 }
 
+void build_append_u64(struct build *build, cJSON *array, uint64_t value) {
+        char digits[24];
+        snprintf(digits, sizeof(digits), "%" PRIu64, value);
+        build_append(build, array, note(build, cJSON_CreateRaw(digits)));
+}
+
 void build_id(struct build *build, cJSON *parent, const char *key, uint32_t value) {
         if (value > 0)
                 add_raw(build, parent, key, "%" PRIu32, value);

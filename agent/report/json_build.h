@@ -19,6 +19,7 @@ void build_attach(struct build *build, cJSON *parent, const char *key, cJSON *ch
 void build_append(struct build *build, cJSON *array, cJSON *child);
 
 void build_u64(struct build *build, cJSON *parent, const char *key, uint64_t value);
+void build_append_u64(struct build *build, cJSON *array, uint64_t value);
 void build_id(struct build *build, cJSON *parent, const char *key, uint32_t value); /* 0: not known */
 void build_bool(struct build *build, cJSON *parent, const char *key, bool value);
 /* Thousandths as a decimal fraction: 250 is 0.25. */

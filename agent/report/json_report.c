@@ -4,6 +4,7 @@
 
 #include "../probe/probe.h"
 #include "json_build.h"
+#include "json_parallelism.h"
 #include "json_threads.h"
 #include "text_parts.h"
 
@@ -49,6 +50,17 @@ static void add_periods(struct build *build, cJSON *root, const struct facts *fa
         build_u64(build, root, "ancestor_throttled_ns", facts->ancestor_throttled_ns);
 }
 
+static void add_latency_steps(struct build *build, cJSON *stall, const struct facts *facts) {
+        uint64_t steps[FACTS_STEPS_MAX];
+        size_t count = facts_latency_steps(facts, steps);
+        if (count == 0)
+                return;
+        cJSON *array = build_array(build);
+        for (size_t i = 0; i < count; i++)
+                build_append_u64(build, array, steps[i]);
+        build_attach(build, stall, "latency_steps_ns", array);
+}
+
 static void add_stalls(struct build *build, cJSON *root, const struct facts *facts, size_t shown) {
         cJSON *stall = build_object(build);
         build_u64(build, stall, "count", facts->stall_count);
@@ -56,6 +68,7 @@ static void add_stalls(struct build *build, cJSON *root, const struct facts *fac
         build_u64(build, stall, "longest_ns", facts->stall_longest_ns);
         build_u64(build, stall, "p50_ns", facts->stall_p50_ns);
         build_u64(build, stall, "p99_ns", facts->stall_p99_ns);
+        add_latency_steps(build, stall, facts);
         build_attach(build, root, "stall", stall);
         if (!is_known(facts->stall_count) && facts->stalls_count == 0)
                 return;
@@ -80,6 +93,7 @@ static void add_causes(struct build *build, cJSON *root, const struct facts *fac
         build_milli(build, demand, "wanted_cpus", facts->wanted_milli);
         build_u64(build, demand, "runnable_max", facts->runnable_max);
         build_u64(build, demand, "runnable_p99", facts->runnable_p99);
+        build_milli(build, demand, "unstalled", facts->unstalled_milli);
         build_attach(build, root, "demand", demand);
 }
 
@@ -156,8 +170,12 @@ static void add_lost(struct build *build, cJSON *root, const struct facts *facts
         build_attach(build, root, "lost", lost);
 }
 
-/* The whole line with so many threads and stalls in it. */
-static int print_container(const struct report *report, size_t threads, size_t stalls, char *line) {
+/* How much of what can be long is in the line. */
+struct shown {
+        size_t threads, stalls, rows;
+};
+
+static int print_container(const struct report *report, const struct shown *shown, char *line) {
         const struct facts *facts = report->facts;
         struct build build = {.failed = false};
         cJSON *root = build_object(&build);
@@ -167,36 +185,38 @@ static int print_container(const struct report *report, size_t threads, size_t s
         add_limit(&build, root, report);
         add_cpu(&build, root, facts);
         add_periods(&build, root, facts);
-        add_stalls(&build, root, facts, stalls);
+        add_stalls(&build, root, facts, shown->stalls);
         add_causes(&build, root, facts);
         add_burst(&build, root, facts);
-        json_threads(&build, root, facts, threads);
+        json_threads(&build, root, facts, shown->threads);
+        json_parallelism(&build, root, facts, shown->rows);
         add_judgement(&build, root, report->judgement);
         add_lost(&build, root, facts);
         return build_print(&build, root, line);
 }
 
 /*
- * The most that fit of @count threads (@of_threads) or stalls; @line then holds that line. Halving instead of leaving out one by one: a line
- * takes as long as a tick may with hundreds of threads. 0, -EMSGSIZE if not even none of them fits, -ENOMEM.
+ * The most that fit of *@part, one of the numbers in @shown, which is lowered to that; @line then holds that line. Halving instead of leaving
+ * out one by one: a line takes as long as a tick may with hundreds of threads. 0, -EMSGSIZE if not even none of them fits, -ENOMEM.
  */
-static int print_most(const struct report *report, bool of_threads, size_t count, char *line) {
-        size_t fits = 0, too_many = count;
-        size_t stalls = report->facts->stalls_count;
-        int r = print_container(report, 0, of_threads ? stalls : 0, line);
+static int print_most(const struct report *report, struct shown *shown, size_t *part, char *line) {
+        size_t fits = 0, too_many = *part;
+        *part = 0;
+        int r = print_container(report, shown, line);
         if (r < 0)
                 return r;
         while (too_many - fits > 1) {
-                size_t middle = fits + (too_many - fits) / 2;
-                r = print_container(report, of_threads ? middle : 0, of_threads ? stalls : middle, line);
+                *part = fits + (too_many - fits) / 2;
+                r = print_container(report, shown, line);
                 if (r == 0)
-                        fits = middle;
+                        fits = *part;
                 else if (r == -EMSGSIZE)
-                        too_many = middle;
+                        too_many = *part;
                 else
                         return r;
         }
-        return print_container(report, of_threads ? fits : 0, of_threads ? stalls : fits, line);
+        *part = fits;
+        return print_container(report, shown, line);
 }
 
 static int add_line(struct text *out, const char *line) {
@@ -209,16 +229,20 @@ int report_json(const struct report *report, struct text *out) {
         const size_t thread_least = sizeof("{\"process\":\"\",\"name\":\"\",\"ended\":true},") - 1;
         const struct facts *facts = report->facts;
         char line[REPORT_JSON_MAX + 1];
-        size_t threads = facts->threads_count < report->threads_max ? facts->threads_count
-                                                                    : report->threads_max;
-        if (threads > REPORT_JSON_MAX / thread_least)
-                threads = REPORT_JSON_MAX / thread_least;
+        struct shown shown = {
+                        .threads = facts->threads_count < report->threads_max ? facts->threads_count
+                                                                              : report->threads_max,
+                        .stalls = facts->stalls_count,
+                        .rows = facts->parallelism_count,
+        };
+        /* What tells least goes first. */
+        size_t *const parts[] = {&shown.threads, &shown.stalls, &shown.rows};
+        if (shown.threads > REPORT_JSON_MAX / thread_least)
+                shown.threads = REPORT_JSON_MAX / thread_least;
 
-        int r = print_container(report, threads, facts->stalls_count, line);
-        if (r == -EMSGSIZE)
-                r = print_most(report, true, threads, line);
-        if (r == -EMSGSIZE)
-                r = print_most(report, false, facts->stalls_count, line);
+        int r = print_container(report, &shown, line);
+        for (size_t i = 0; r == -EMSGSIZE && i < ELEMENTS(parts); i++)
+                r = print_most(report, &shown, parts[i], line);
         return r < 0 ? r : add_line(out, line);
 }
 

@@ -8,6 +8,7 @@
 #include "../probe/probe.h"
 #include "text_headline.h"
 #include "text_parts.h"
+#include "text_runtimes.h"
 #include "text_threads.h"
 
 /* A line under way: several short parts, then wrapped under its label. */
@@ -155,6 +156,30 @@ static void add_findings(struct text *out, const struct judgement *judgement) {
                 parts_wrap(out, "also", line.words);
 }
 
+/* "; look for latency near 75 and 175 ms": what a histogram of requests will show. */
+static void add_latency_steps(struct line *line, const struct facts *facts) {
+        uint64_t steps[FACTS_STEPS_MAX];
+        char text[FACTS_STEPS_MAX][NUMBER_TEXT_MAX];
+        size_t count = facts_latency_steps(facts, steps);
+
+        for (size_t i = 0; i < count; i++)
+                number_format_duration(text[i], steps[i]);
+        if (count > 0)
+                line_add(line, "%slook for latency near ", line->used ? "; " : "");
+        for (size_t i = 0; i < count; i++) {
+                /* A unit that the next one repeats is said there. */
+                const char *unit = strchr(text[i], ' '),
+                           *next = i + 1 < count ? strchr(text[i + 1], ' ') : NULL;
+                size_t length = unit && next && strcmp(unit, next) == 0 ? (size_t) (unit - text[i])
+                                                                        : strlen(text[i]);
+                line_add(line, "%s%.*s",
+                         i == 0          ? ""
+                         : i + 1 < count ? ", "
+                                         : " and ",
+                         (int) length, text[i]);
+        }
+}
+
 static void add_worst(struct text *out, const struct facts *facts) {
         char time[CLOCK_TEXT_MAX], a[NUMBER_TEXT_MAX], b[NUMBER_TEXT_MAX];
         struct line line = {.used = 0};
@@ -177,6 +202,7 @@ static void add_worst(struct text *out, const struct facts *facts) {
         if (has_burst)
                 line_add(&line, " took %s instead of %s", number_format_duration(a, facts->worst_burst_ns),
                          number_format_duration(b, facts->worst_burst_ns - facts->worst_burst_stall_ns));
+        add_latency_steps(&line, facts);
         if (line.used)
                 parts_wrap(out, "worst", line.words);
 }
@@ -271,6 +297,7 @@ void report_text(const struct report *report, struct text *out) {
         add_limit(out, report);
         add_worst(out, report->facts);
         add_causes(out, report->facts);
+        text_runtimes(report, out);
         text_threads(report, out);
         add_method(out, report);
         add_missing(out, report->facts);

@@ -24,6 +24,8 @@ struct story {
         struct finding findings[3];
         struct missing_item missing[2];
         struct thread_facts threads[STORY_THREADS];
+        struct parallelism rows[PARALLELISM_MAX];
+        struct parallelism_facts parallelism[PARALLELISM_MAX];
         struct report report;
 };
 
@@ -141,6 +143,39 @@ static inline void story_stalls(struct story *story, uint64_t wall_ms) {
                                 .start_ns = story_mono(14312 - 400 * i),
                                 .end_ns = story_mono(14312 - 400 * i) + (88 - i) * MS,
                 };
+}
+
+/* A setting of a runtime of which nothing more is known than its number; the limit suggests @recommended. */
+static inline struct parallelism *story_add_row(struct story *story, const char *runtime,
+                                                const char *setting, uint64_t effective,
+                                                uint64_t recommended) {
+        size_t i = story->facts.parallelism_count++;
+
+        cr_assert(i < PARALLELISM_MAX);
+        story->facts.parallelism = story->parallelism;
+        story->rows[i] = (struct parallelism){
+                        .runtime = runtime,
+                        .pid = 10 + (uint32_t) i,
+                        .setting = setting,
+                        .effective = effective,
+                        .configured = ABSENT,
+                        .memory_bytes = ABSENT,
+                        .active = ABSENT,
+                        .leaving = ABSENT,
+        };
+        story->parallelism[i] = (struct parallelism_facts){
+                        .row = &story->rows[i],
+                        .recommended = recommended,
+                        .surplus = is_known(effective) && is_known(recommended)
+                                                   ? effective - (recommended < effective ? recommended
+                                                                                          : effective)
+                                                   : ABSENT,
+                        .surplus_memory_bytes = ABSENT,
+                        .run_ns = ABSENT,
+                        .stall_ns = ABSENT,
+                        .quota_spent_ns = ABSENT,
+        };
+        return &story->rows[i];
 }
 
 /* The example of the design: a small limit, bursts, one Pod. */
@@ -354,6 +389,23 @@ static inline struct story *story_full(void) {
         facts->burst_slowdown_permille = 4553;
         for (size_t i = 0; i < LOST_REASON_COUNT; i++)
                 facts->lost[i] = i + 1;
+        facts->unstalled_milli = 1043;
+        struct parallelism *row = story_add_row(story, "nginx", "worker_processes", 48, 1);
+        row->program = "ingress";
+        row->version = "1.27.1";
+        row->host_pid = 7010;
+        row->unit = UNIT_PROCESSES;
+        row->configured = 2;
+        row->source = FROM_CONFIG;
+        row->source_detail = "/etc/nginx/nginx.conf:5";
+        row->aware = AWARENESS_NONE;
+        row->active = 3;
+        row->leaving = 4;
+        row->unreadable = "environment: another uid; run as uid 101 or with CAP_SYS_PTRACE";
+        story->parallelism[0].how = "set worker_processes 1; in the main context";
+        story->parallelism[0].surplus_memory_bytes = UINT64_C(230686720);
+        story_add_row(story, "python", "threads", ABSENT, ABSENT);
+        facts->parallelism_omitted = 2;
         folded.run_ns = 17 * MS;
         folded.folded = 37;
         folded.ended = true;
@@ -387,6 +439,13 @@ static inline struct story *story_hostile(void) {
         for (size_t i = 0; i < ELEMENTS(names); i++)
                 story_add_measured(story, 1, 10 + (uint32_t) i, i % 2 ? "sh\x1b]0;x\a" : "sh", names[i],
                                    1000 - 50 * i, 100);
+        struct parallelism *row = story_add_row(story, "go", "GOMAX\x1b[31m", 48, 2);
+        row->program = "evil\nprogram";
+        row->version = "1.\xff";
+        row->source = FROM_ENVIRONMENT;
+        row->source_detail = "A=\x1b]0;x\a";
+        row->unreadable = "memory: \x1b[2J of it";
+        story->parallelism[0].how = "set it\x1b[2J";
         story->report.identity = (struct report_identity){
                         .cgroup = "/system.slice/\x1b[31m\nevil\\x2d\xff.service", .request_milli = ABSENT};
         story->facts.limit_cgroup = "/a\"b\\c\n\xc0\x80";
