@@ -71,7 +71,7 @@ struct facts {
         uint64_t machine_steal_ns;
 
         uint64_t wanted_milli, runnable_max, runnable_p99;
-        /* Threads that ran or waited for a CPU at once, on average over the time in which any did and none was stalled. */
+        /* Threads that ran at once, on average over the time in which any wanted to and none was stalled. */
         uint64_t unstalled_milli;
 
         uint64_t burst_count, burst_cpu_p50_ns, burst_cpu_p99_ns, burst_cpu_max_ns, burst_gap_p50_ns,
@@ -131,6 +131,9 @@ bool facts_is_busy(const struct thread_facts *thread, uint64_t threshold_ns);
 uint64_t facts_threads_in(const struct thread_facts *thread); /* a row of folded threads stands for many */
 /* How programs come by such a number on a machine of @cpus: "two for each CPU". NULL: no rule that is known. */
 const char *facts_resembles(uint64_t number, unsigned cpus);
+
+/* The window began in the container's first minute: what programs do then they do once. */
+bool facts_is_starting(const struct facts *facts);
 
 /* Below one and a half threads at once it was one at a time: a program with one thread, or behind one lock. */
 #define FACTS_SERIAL_MILLI 1500

@@ -5,6 +5,8 @@
 #include "facts_internal.h"
 #include "ratio.h"
 
+#define STARTUP_NS (60 * NS_PER_S)
+
 /* Time since the machine's start. Its wall clock is told in whole seconds, so this is as coarse. */
 static uint64_t uptime_ns(const struct snapshot *snapshot) {
         return known_delta(snapshot->at.real_ns, snapshot->machine.boot_real_ns);
@@ -37,6 +39,10 @@ static uint64_t age_of_periods(const struct container_sample *sample) {
                 period_ns = sample->groups[0].period_ns;
         }
         return is_known(periods) && is_known(period_ns) ? ratio_scale(periods, period_ns, 1) : ABSENT;
+}
+
+bool facts_is_starting(const struct facts *facts) {
+        return is_known(facts->age_ns) && difference_or_zero(facts->age_ns, facts->window_ns) < STARTUP_NS;
 }
 
 int facts_origin(const struct facts_window *window, struct facts *facts) {

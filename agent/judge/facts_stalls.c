@@ -138,21 +138,21 @@ static uint64_t runnable_quantile(const struct facts_window *window, unsigned pe
 }
 
 /*
- * How many wanted a CPU at once while none was held: light sleepers pile up behind a stall, and then every program looks parallel. Where one
- * queue stalls a slice before the others, their run counts and its time does not: a little too high.
+ * How many ran at once while none was held. Light sleepers pile up behind a stall and wait for CPUs together when it ends: in any figure with
+ * that in it each program looks parallel. Where one queue stalls a slice before the others, their run counts and its time does not: a
+ * little too high.
  */
 static uint64_t unstalled_level(const struct facts_window *window, const struct facts *facts) {
-        uint64_t active_ns = 0, ready_ns = ABSENT;
+        uint64_t active_ns = 0;
 
         for (size_t i = 1; i < SNAPSHOT_LEVEL_BINS; i++)
                 active_ns += known_or_zero(
                                 facts_growth(window, window->now->level_ns[i],
                                              window->before ? window->before->level_ns[i] : ABSENT));
-        known_add(&ready_ns, window->sums.run_ns);
-        known_add(&ready_ns, window->sums.wait_ns);
-        if (!is_known(ready_ns) || !is_known(facts->stall_wall_ns) || active_ns <= facts->stall_wall_ns)
+        if (!is_known(window->sums.run_ns) || !is_known(facts->stall_wall_ns) ||
+            active_ns <= facts->stall_wall_ns)
                 return ABSENT;
-        return ratio_scale(ready_ns, 1000, active_ns - facts->stall_wall_ns);
+        return ratio_scale(window->sums.run_ns, 1000, active_ns - facts->stall_wall_ns);
 }
 
 static void fill_bins(const struct facts_window *window, const uint32_t *now, const uint32_t *before,

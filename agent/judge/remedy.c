@@ -18,19 +18,22 @@ uint64_t remedy_round_up(uint64_t milli) {
 }
 
 /*
- * CPU time that one period must offer so that the bursts seen end without a stall. Bursts that follow each
- * other quickly share a period, so as many are counted as can begin in one.
+ * CPU time that one period must offer so that the bursts seen end without a stall: a large one, and what follows it in the same period. That
+ * is as many of the usual size as can begin there, but no more than what all of them used on average: many tiny ones in a row are rare.
  */
 static uint64_t cpu_per_period_ns(const struct facts *facts, uint64_t period_ns) {
-        uint64_t burst_ns = facts->burst_cpu_p99_ns, times = 1;
+        uint64_t burst_ns = facts->burst_cpu_p99_ns, usual_ns = facts->burst_cpu_p50_ns, others_ns = 0;
         if (!is_known(burst_ns) || !is_known(period_ns))
                 return ABSENT;
-        if (is_known(facts->burst_gap_p50_ns) && is_known(facts->burst_cpu_p50_ns)) {
-                uint64_t cycle_ns = facts->burst_gap_p50_ns + facts->burst_cpu_p50_ns;
+        if (is_known(facts->burst_gap_p50_ns) && is_known(usual_ns)) {
+                uint64_t cycle_ns = facts->burst_gap_p50_ns + usual_ns;
                 if (cycle_ns > 0 && cycle_ns < period_ns)
-                        times = (period_ns + cycle_ns - 1) / cycle_ns;
+                        others_ns = ratio_scale(usual_ns, (period_ns + cycle_ns - 1) / cycle_ns - 1, 1);
         }
-        return ratio_scale(burst_ns, times, 1);
+        uint64_t average_ns = is_known(facts->cpu_used_ns)
+                                              ? ratio_scale(facts->cpu_used_ns, period_ns, facts->window_ns)
+                                              : ABSENT;
+        return burst_ns + (average_ns < others_ns ? average_ns : others_ns);
 }
 
 uint64_t remedy_needed_milli(const struct facts *facts, uint64_t limit_milli, uint64_t period_ns) {
@@ -46,6 +49,9 @@ uint64_t remedy_needed_milli(const struct facts *facts, uint64_t limit_milli, ui
         /* Threads that all have a CPU of their own use no more than that, however long the burst is. */
         if (facts->cpus_online > 0 && (at_once == 0 || at_once > facts->cpus_online))
                 at_once = facts->cpus_online;
+        /* Below one CPU a single thread stalls, and the others only pile up behind it. */
+        if (limit_milli < 1000 && facts->unstalled_milli < FACTS_SERIAL_MILLI)
+                at_once = 1;
         if (at_once > 0 && needed > at_once * 1000)
                 needed = at_once * 1000;
         if (!is_known(needed) || needed <= limit_milli)

@@ -118,6 +118,20 @@ uint64_t remedy_shorter_period(const struct facts *facts) {
         return period_ns < facts->period_ns ? period_ns : ABSENT;
 }
 
+/* The quota first: for a moment the limit is lower, never higher. */
+static const char *period_of_group(const struct facts *facts, uint64_t quota_us, uint64_t period_us,
+                                   struct arena *arena) {
+        const char *cgroup = facts->limit_cgroup, *mount = facts->cgroup_v1_mount;
+
+        if (mount && remedy_is_safe(mount))
+                return arena_format(arena,
+                                    "echo %" PRIu64 " > '%s%s/cpu.cfs_quota_us' && echo %" PRIu64
+                                    " > '%s%s/cpu.cfs_period_us'",
+                                    quota_us, mount, cgroup, period_us, mount, cgroup);
+        return arena_format(arena, "echo '%" PRIu64 " %" PRIu64 "' > '/sys/fs/cgroup%s/cpu.max'", quota_us,
+                            period_us, cgroup);
+}
+
 int remedy_period(const struct facts *facts, uint64_t period_ns, struct arena *arena, struct fix *ret_fix) {
         char period[NUMBER_TEXT_MAX];
         struct fix fix = {.setting = "period",
@@ -137,13 +151,7 @@ int remedy_period(const struct facts *facts, uint64_t period_ns, struct arena *a
                                        last_component(cgroup), period_ns / NS_PER_MS);
                 break;
         case MANAGER_NONE:
-                fix.how = facts->cgroup_v1_mount
-                                          ? "the quota and the period of its group together: one without "
-                                            "the other changes the limit"
-                                          : arena_format(arena,
-                                                         "echo '%" PRIu64 " %" PRIu64
-                                                         "' > '/sys/fs/cgroup%s/cpu.max'",
-                                                         quota_us, period_us, cgroup);
+                fix.how = period_of_group(facts, quota_us, period_us, arena);
                 break;
         case MANAGER_DOCKER:
         case MANAGER_PODMAN:

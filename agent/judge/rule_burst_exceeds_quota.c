@@ -9,6 +9,9 @@
 #include "remedy.h"
 #include "rules.h"
 
+/* So many bursts of a container's first minute are a pattern; fewer are its start. */
+#define PATTERN_BURSTS 10
+
 /* What one period grants at most to a burst: saved-up credit included. */
 static uint64_t grant_ns(const struct facts *facts) {
         return facts->quota_ns + known_or_zero(facts->burst_ns);
@@ -95,6 +98,7 @@ int rule_burst_exceeds_quota(const struct facts *facts, const struct judge_optio
         if (r < 0 || excess.collides)
                 return r;
         finding.severity = lost_part_severity(facts, options, &lost, lost.quota_ns);
+        finding.is_aside = facts_is_starting(facts) && known_or_zero(facts->burst_count) < PATTERN_BURSTS;
         finding.summary = describe(facts, arena);
         if (!finding.summary)
                 return -ENOMEM;

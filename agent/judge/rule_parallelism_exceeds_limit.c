@@ -202,6 +202,8 @@ int rule_parallelism_exceeds_limit(const struct facts *facts, const struct judge
                 return r;
         }
         finding.severity = lost_severity(facts, options, &lost);
+        /* Many threads of no known pool at a start: compilers and loaders, which will be gone. */
+        finding.is_aside = !excess.row && facts_is_starting(facts);
         finding.summary = describe(facts, &excess, arena);
         if (!finding.summary)
                 return -ENOMEM;

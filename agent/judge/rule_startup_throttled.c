@@ -8,13 +8,6 @@
 #include "remedy.h"
 #include "rules.h"
 
-#define STARTUP_NS (60 * NS_PER_S)
-
-/* The window began in the first minute. */
-static bool is_starting(const struct facts *facts) {
-        return is_known(facts->age_ns) && difference_or_zero(facts->age_ns, facts->window_ns) < STARTUP_NS;
-}
-
 static const char *describe(const struct facts *facts, const struct lost_time *lost, struct arena *arena) {
         char age[NUMBER_TEXT_MAX], stalled[NUMBER_TEXT_MAX], share[FINDING_SHARE_MAX],
                         limit[NUMBER_TEXT_MAX];
@@ -59,7 +52,7 @@ int rule_startup_throttled(const struct facts *facts, const struct judge_options
         struct lost_time lost = lost_time_of(facts);
         struct finding finding = {.code = "StartupThrottled"};
 
-        if (!lost.is_known || !is_known(facts->own_limit_milli) || !is_starting(facts) ||
+        if (!lost.is_known || !is_known(facts->own_limit_milli) || !facts_is_starting(facts) ||
             !lost_is_notable(&lost, lost.quota_ns))
                 return 0;
         finding.severity = lost_part_severity(facts, options, &lost, lost.quota_ns);

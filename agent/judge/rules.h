@@ -11,10 +11,10 @@
         X(kernel_quota_bug)                                                                                 \
         X(limit_not_as_declared)                                                                            \
         X(quota_on_pinned_cpus)                                                                             \
-        X(startup_throttled)                                                                                \
         X(period_too_long)                                                                                  \
         X(parallelism_exceeds_limit)                                                                        \
         X(burst_exceeds_quota)                                                                              \
+        X(startup_throttled)                                                                                \
         X(cpu_throttled)                                                                                    \
         X(ancestor_throttled)                                                                               \
         X(cpu_contention)                                                                                   \

@@ -210,3 +210,36 @@ Test(judge_remedy, cgroup_v1_has_its_own_file) {
         cr_assert_str_eq(fix.how, "echo 50000 > '/sys/fs/cgroup/cpu/lab/app/cpu.cfs_quota_us'");
         arena_free(arena);
 }
+
+/* What follows a large burst in its period: usual ones, but no more than all of them used on average. */
+Test(judge_remedy, many_tiny_bursts_in_a_row_are_rare) {
+        static const struct {
+                uint64_t burst_p99_us, burst_p50_us, gap_us, used_ms, unstalled, limit, milli;
+        } rows[] = {
+                        /* 60 ms, and 2,380 times 30 us could begin; they used 10 ms a period */
+                        {60000, 30, 12, 1000, ABSENT, 250, 700},
+                        {60000, 30, 12, ABSENT, ABSENT, 250, 1400},
+                        /* once more would fit, and less than the average */
+                        {30000, 30000, 20000, 5000, ABSENT, 250, 600},
+                        {30000, 30000, 20000, 2000, ABSENT, 250, 500},
+                        /* one thread uses no more than one CPU, however many pile up behind it */
+                        {300000, 300000, 400000, 1000, 1499, 250, 1000},
+                        {300000, 300000, 400000, 1000, 1500, 250, 3000},
+                        /* a whole CPU is not used up by one thread: the average hides the bursts */
+                        {300000, 300000, 400000, 1000, 1100, 1000, 3000},
+        };
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                struct court court;
+                court_open(&court, 10000);
+                court.facts.burst_cpu_p99_ns = rows[i].burst_p99_us * NS_PER_US;
+                court.facts.burst_cpu_p50_ns = rows[i].burst_p50_us * NS_PER_US;
+                court.facts.burst_gap_p50_ns = rows[i].gap_us * NS_PER_US;
+                court.facts.cpu_used_ns = is_known(rows[i].used_ms) ? rows[i].used_ms * MS : ABSENT;
+                court.facts.unstalled_milli = rows[i].unstalled;
+                court.facts.runnable_max = 8;
+                court.facts.cpus_online = 8;
+                uint64_t milli = remedy_needed_milli(&court.facts, rows[i].limit, 100 * MS);
+                cr_assert_eq(milli, rows[i].milli, "row %zu: %" PRIu64, i, milli);
+                court_close(&court);
+        }
+}

@@ -113,7 +113,10 @@ Test(judge_remedy_other, a_period_is_set_together_with_its_quota) {
                         {"/docker/" ID64, NULL, "--cpu-period 20000 with --cpu-quota 5000", "app"},
                         {"/a.service", NULL, "CPUQuotaPeriodSec=20ms", "app"},
                         {"/lab/a", NULL, "echo '5000 20000' > '/sys/fs/cgroup/lab/a/cpu.max'", "app"},
-                        {"/lab/a", "/sys/fs/cgroup/cpu", "together", "app"},
+                        {"/lab/a", "/sys/fs/cgroup/cpu",
+                         "echo 5000 > '/sys/fs/cgroup/cpu/lab/a/cpu.cfs_quota_us' && echo 20000 > "
+                         "'/sys/fs/cgroup/cpu/lab/a/cpu.cfs_period_us'",
+                         "app"},
         };
         for (size_t i = 0; i < ELEMENTS(rows); i++) {
                 struct court court;

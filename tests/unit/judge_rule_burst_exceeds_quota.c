@@ -152,3 +152,21 @@ Test(judge_rule_burst_exceeds_quota, says_what_follows_in_the_runtime) {
         cr_assert_str_eq(remedy_consequences(&court.facts, ABSENT, court.arena), "", "a set number stays");
         court_close(&court);
 }
+
+/* In the first minute ten bursts are a pattern, fewer the start. */
+Test(judge_rule_burst_exceeds_quota, few_bursts_of_a_start_stand_aside) {
+        static const struct {
+                uint64_t age_s, count;
+                bool is_aside;
+        } rows[] = {{15, 9, true}, {15, 10, false}, {15, ABSENT, true},
+                    {69, 9, true}, {70, 9, false},  {ABSENT, 9, false}};
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                struct court court;
+                open_bursts(&court, "/lab/app");
+                court.facts.age_ns = is_known(rows[i].age_s) ? rows[i].age_s * NS_PER_S : ABSENT;
+                court.facts.burst_count = rows[i].count;
+                court_judge(&court);
+                cr_assert_eq(court_find(&court, CODE)->is_aside, rows[i].is_aside, "row %zu", i);
+                court_close(&court);
+        }
+}

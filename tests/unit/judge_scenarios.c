@@ -234,17 +234,6 @@ static void starting_jvm(struct court *court) {
         row->follows = true;
 }
 
-/* By files only, as on a kernel that old; half of the quota of its throttled periods was never used. */
-static void kernel_5_3(struct court *court) {
-        open_pod(court, 1000);
-        court->facts.kernel = "5.3.0-40-generic";
-        court_files(court, 2500, 6000);
-        court->facts.runqueue_throttled_ns = 9000 * MS;
-        court->facts.periods = 100;
-        court->facts.periods_throttled = 50;
-        court->facts.cpu_used_ns = 2500 * MS;
-}
-
 /* nbthread by the machine's CPUs, on one. */
 static void haproxy_48_on_1(struct court *court) {
         open_pod(court, 1000);
@@ -254,6 +243,30 @@ static void haproxy_48_on_1(struct court *court) {
         struct parallelism *row = court_runtime(court, "haproxy", "nbthread", 48);
         row->rounding = ROUND_DOWN;
         row->how = "nbthread {n} in the section global";
+}
+
+/* A server that came up ten seconds ago, with its threads by the machine and requests already: that is no start. */
+static void young_haproxy(struct court *court) {
+        haproxy_48_on_1(court);
+        court->facts.age_ns = 12 * NS_PER_S;
+}
+
+/* Regular bursts from the first second on. */
+static void young_bursts(struct court *court) {
+        behind_a_lock(court);
+        court->facts.age_ns = 12 * NS_PER_S;
+        court->facts.burst_count = 25;
+}
+
+/* By files only, as on a kernel that old; half of the quota of its throttled periods was never used. */
+static void kernel_5_3(struct court *court) {
+        open_pod(court, 1000);
+        court->facts.kernel = "5.3.0-40-generic";
+        court_files(court, 2500, 6000);
+        court->facts.runqueue_throttled_ns = 9000 * MS;
+        court->facts.periods = 100;
+        court->facts.periods_throttled = 50;
+        court->facts.cpu_used_ns = 2500 * MS;
 }
 
 /* 100 backends, all but a few idle; five of them at a time meet half a CPU. */
@@ -351,8 +364,15 @@ static const struct {
                  {QUOTA_WARNING, "BurstExceedsQuota CPUThrottled", "resources.limits.cpu", "500m"}},
                 {"a JVM that starts",
                  starting_jvm,
-                 {QUOTA_WARNING, "StartupThrottled ParallelismExceedsLimit CPUThrottled",
+                 {QUOTA_WARNING, "StartupThrottled CPUThrottled (ParallelismExceedsLimit)",
                   "resources.limits.cpu", "1900m"}},
+                {"a young server with too many threads",
+                 young_haproxy,
+                 {QUOTA_WARNING, "ParallelismExceedsLimit StartupThrottled CPUThrottled", "nbthread", "1"}},
+                {"bursts from the first second on",
+                 young_bursts,
+                 {QUOTA_WARNING, "BurstExceedsQuota StartupThrottled CPUThrottled", "resources.limits.cpu",
+                  "500m"}},
                 {"kernel 5.3",
                  kernel_5_3,
                  {QUOTA_WARNING, "KernelQuotaBug CPUThrottled", "kernel", "5.4 or later"}},
