@@ -73,24 +73,27 @@ int excess_of(const struct facts *facts, const struct lost_time *lost, struct ar
         struct excess excess = {.allowed = cpus_of_limit(facts),
                                 .at_once = facts->runnable_p99,
                                 .recommended = ABSENT};
+
+        /* Nothing collided where nothing stalled: most containers, most of the time. */
+        if (!is_known(excess.allowed) || lost_by_limits(lost) == 0) {
+                *ret_excess = excess;
+                return 0;
+        }
         int r = facts_pool(facts, arena, &excess.pool);
         if (r < 0)
                 return r;
-        if (is_known(excess.allowed)) {
-                excess.row = worst_row(facts, excess.allowed);
-                bool at_work = excess.row && is_row_at_work(&excess);
-                if (excess.pool.busy > excess.allowed && !at_work) {
-                        excess.row = NULL;
-                        at_work = true;
-                }
-                excess.recommended = excess.row ? excess.row->recommended : excess.allowed;
-                excess.busy = excess.row && excess.row->threads > 0 ? excess.row->threads_busy
-                                                                    : excess.pool.busy;
-                excess.collides = at_work && lost_by_limits(lost) > 0 && is_parallel(facts, &excess);
-                uint64_t at_once = is_known(excess.at_once) ? excess.at_once : excess.busy;
-                excess.is_far = excess.collides && at_once >= excess.allowed * FAR_FACTOR &&
-                                excess.busy >= excess.allowed * FAR_FACTOR;
+        excess.row = worst_row(facts, excess.allowed);
+        bool at_work = excess.row && is_row_at_work(&excess);
+        if (!at_work && excess.pool.busy > excess.allowed) {
+                excess.row = NULL;
+                at_work = true;
         }
+        excess.recommended = excess.row ? excess.row->recommended : excess.allowed;
+        excess.busy = excess.row && excess.row->threads > 0 ? excess.row->threads_busy : excess.pool.busy;
+        excess.collides = at_work && is_parallel(facts, &excess);
+        uint64_t at_once = is_known(excess.at_once) ? excess.at_once : excess.busy;
+        excess.is_far = excess.collides && at_once >= excess.allowed * FAR_FACTOR &&
+                        excess.busy >= excess.allowed * FAR_FACTOR;
         *ret_excess = excess;
         return 0;
 }
