@@ -137,6 +137,18 @@ int root_read(struct root *root, const char *path, size_t max, char **ret_data, 
         return 0;
 }
 
+int root_open_file(struct root *root, const char *path) {
+        char buffer[PATH_MAX];
+        int r = root_clean_path(path, buffer, &path);
+
+        if (r < 0)
+                return r;
+        r = root_open_regular(root, path);
+        if (r == -ENOENT && !root->live)
+                r = root_replay_error(root, path);
+        return vanished_is_enoent(r);
+}
+
 int root_read_sidecar(const struct root *root, const char *path, const char *suffix, char **ret_data,
                       size_t *ret_length) {
         char name[PATH_MAX];

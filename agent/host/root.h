@@ -36,6 +36,11 @@ void root_capture_file(struct root *root, const char *path, const void *data, si
  * -ENOENT, -ESRCH and -ENODEV (a cgroup or process that vanished while read) are all returned as -ENOENT.
  */
 int root_read(struct root *root, const char *path, size_t max, char **ret_data, size_t *ret_length);
+/*
+ * A regular file opened for reading, for who reads parts of it (memory, an ELF file). Nothing read through it is ever saved by a
+ * capture. A descriptor, or negative errno as root_read().
+ */
+int root_open_file(struct root *root, const char *path);
 /* Target of a symbolic link. The caller frees. */
 int root_read_link(struct root *root, const char *path, char **ret_target);
 /* Names in a directory but "." and "..", sorted, NULL-terminated; free with root_names_free(). */
