@@ -232,6 +232,7 @@ static int run_check(const struct options *options, char **arguments) {
 
         (void) arguments;
         r = session_init(&check.session, options, STDOUT_FILENO, CHECK_QUEUE_MAX);
+        check.session.looks_at_all = true;
         if (r >= 0)
                 r = stop_listen(&check.loop, on_signal, &check);
         if (r < 0)

@@ -12,6 +12,8 @@
 #include "../judge/lost.h"
 #include "../judge/ratio.h"
 #include "../probe/assemble.h"
+#include "../probe/capture.h"
+#include "../runtimes/saved.h"
 #include "command.h"
 #include "scope.h"
 
@@ -44,6 +46,9 @@ static int open_probe(struct session *session, struct why *why) {
 int session_open(struct session *session, struct why *why) {
         int r = root_open(session->options->root, &session->root, why);
 
+        if (r < 0)
+                return r;
+        r = scanner_new(session->options->root, &session->scanner, why);
         if (r < 0)
                 return r;
         session->target = scope_target(session->root, session->options, session->fallback);
@@ -100,6 +105,7 @@ int session_set_loop(struct session *session, struct loop *loop) {
 
 void session_release(struct session *session) {
         close_probe(session);
+        scanner_free(session->scanner);
         root_free(session->root);
         sink_free(session->sink);
         text_release(&session->rendered);
@@ -206,6 +212,65 @@ static const struct container_sample *known_by_name(const struct session *sessio
         return before ? before : sample;
 }
 
+static int compare_pids(const void *a, const void *b) {
+        const pid_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+/* The processes of its threads, for where its group cannot be seen. */
+static int processes_of(const struct session *session, const struct container_sample *sample,
+                        struct arena *arena, struct scan_request *request) {
+        const struct thread_sample *threads = session->current->threads + sample->first_thread;
+        pid_t *pids = arena_array(arena, sample->threads_count, sizeof(*pids));
+        size_t count = 0, kept = 0;
+
+        if (!pids)
+                return -ENOMEM;
+        for (size_t i = 0; i < sample->threads_count; i++)
+                if (threads[i].host_pid > 0 && !threads[i].ended)
+                        pids[count++] = (pid_t) threads[i].host_pid;
+        if (count > 0)
+                qsort(pids, count, sizeof(*pids), compare_pids);
+        for (size_t i = 0; i < count; i++)
+                if (kept == 0 || pids[kept - 1] != pids[i])
+                        pids[kept++] = pids[i];
+        request->pids = pids;
+        request->pids_count = kept;
+        return 0;
+}
+
+/* What its runtimes have in force: 1 and *ret_list, 0: not known, negative errno. A replay takes what was found then. */
+static int look_at_runtimes(const struct session *session, const struct container_sample *sample,
+                            bool is_needed, struct arena *arena, struct parallelism_list *ret_list) {
+        struct scan_request request = {
+                        .container = sample->id,
+                        .chain = sample->chain.levels_count > 0 ? &sample->chain : NULL,
+                        .cpus_online = session->current->machine.cpus_online,
+                        .now_ns = session->current->at.mono_ns,
+                        .is_needed = is_needed || session->looks_at_all,
+        };
+        struct root *root = probe_root(session->probe);
+        int r;
+
+        if (session->replay) {
+                struct why why = {0};
+
+                r = parallelism_load(root, sample->id, arena, ret_list, &why);
+                if (r == -ENOENT)
+                        return 0;
+                if (r < 0 && r != -ENOMEM)
+                        (void) log_warning(r, "what ran in a container is not known: %s", why.text);
+                return r < 0 ? (r == -ENOMEM ? r : 0) : 1;
+        }
+        r = processes_of(session, sample, arena, &request);
+        if (r >= 0)
+                r = scanner_look(session->scanner, &request, ret_list);
+        if (r == 1 && root_is_captured(root) && parallelism_save(root, sample->id, ret_list) < 0)
+                return -ENOMEM;
+        return r;
+}
+
 static int judge_container(const struct session *session, const struct container_sample *sample,
                            struct window *window) {
         const struct facts_options facts_options = {.warn_stall_ns = session->options->warn_stall_ns};
@@ -214,15 +279,21 @@ static int judge_container(const struct session *session, const struct container
                         .warn_stall_ns = session->options->warn_stall_ns,
         };
         struct window_row *row = arena_alloc(window->arena, sizeof(*row));
+        struct parallelism_list *list = arena_alloc(window->arena, sizeof(*list));
         int r;
 
-        if (!row)
+        if (!row || !list)
                 return -ENOMEM;
         row->sample = sample;
         row->identity = session_identity(known_by_name(session, sample), row->container_id);
         row->identity.process_id = sample->first_pid;
         r = facts_of_window(session->previous, session->current, sample->id, &facts_options, window->arena,
                             &row->facts);
+        if (r < 0)
+                return r;
+        r = look_at_runtimes(session, sample, was_throttled(&row->facts), window->arena, list);
+        if (r >= 0)
+                r = facts_add_parallelism(&row->facts, r == 1 ? list : NULL, window->arena);
         if (r < 0)
                 return r;
         r = judge(&row->facts, &judge_options, window->arena, &row->judgement);
@@ -250,6 +321,7 @@ int session_judge(const struct session *session, struct window *ret_window) {
                 if (r < 0)
                         return r;
         }
+        scanner_sweep(session->scanner, snapshot->at.mono_ns);
         *ret_window = window;
         window.arena = NULL;
         return 0;

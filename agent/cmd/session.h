@@ -8,6 +8,7 @@
 #include "../judge/judge.h"
 #include "../probe/probe.h"
 #include "../report/report.h"
+#include "../runtimes/scan.h"
 #include "options.h"
 #include "sink.h"
 
@@ -18,6 +19,8 @@ struct session {
                         fallback; /* where the options name none; TARGET_SCOPE_COUNT: what fits the place */
         struct root *root;
         struct probe *probe;
+        struct scanner *scanner; /* what runs in the containers */
+        bool looks_at_all;       /* every container is reported, not only those that lost something */
         struct snapshot *previous, *current;
         struct sink *sink;
         struct loop *loop;

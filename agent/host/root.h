@@ -25,6 +25,8 @@ bool root_is_live(const struct root *root);
  * Files that could not be read are noted ("<path>.errno" with the number), so that a replay fails the same way. */
 int root_capture_to(struct root *root, const char *directory, struct why *why);
 void root_capture_stop(struct root *root);
+/* Is what is read saved: is it worth making what root_capture_file() would save? */
+bool root_is_captured(const struct root *root);
 /* How many files could not be saved since root_capture_to() (disk full, name too long): the folder is incomplete by so many. */
 uint64_t root_capture_failures(const struct root *root);
 /* Files named "environ" are never saved as read: they hold secrets. Their reader saves here what of @path may be kept. */

@@ -128,6 +128,10 @@ void root_capture_data(struct root *root, const char *path, const char *suffix, 
                 save(root, path, suffix, data, length);
 }
 
+bool root_is_captured(const struct root *root) {
+        return root_captures(root);
+}
+
 void root_capture_file(struct root *root, const char *path, const void *data, size_t length) {
         char buffer[PATH_MAX];
 

@@ -26,6 +26,7 @@ struct scanner {
         struct process_memos *memos;
         struct scanned *entries; /* sorted by container */
         size_t count, room;
+        unsigned calm_looks; /* since the last sweep */
 };
 
 int scanner_new(const char *directory, struct scanner **ret_scanner, struct why *why) {
@@ -136,36 +137,77 @@ static int get_entry(struct scanner *scanner, uint64_t container, struct scanned
         return 0;
 }
 
+/* Is it time? *@hash is that of its processes, where they were asked for. */
+static bool is_due(const struct scanner *scanner, const struct scanned *entry,
+                   const struct scan_request *request, uint64_t hash) {
+        uint64_t again_ns = request->is_needed ? SCAN_AGAIN_NS : SCAN_AGAIN_CALM_NS;
+
+        if (!request->is_needed && scanner->calm_looks >= SCAN_CALM_MAX)
+                return false;
+        return !is_known(entry->at_ns) || request->now_ns - entry->at_ns >= again_ns ||
+               (request->is_needed && hash != entry->processes_hash);
+}
+
+/* Those of its group if that can be seen, else those that the caller knows. */
+static int list_pids(struct scanner *scanner, struct scan_request *request, struct arena *arena) {
+        pid_t *pids;
+        size_t count;
+        int r;
+
+        if (!request->chain)
+                return 0;
+        r = cgroup_pids(scanner->root, request->chain, true, SCAN_PROCESSES_MAX, arena, &pids, &count);
+        if (r == -ENOMEM)
+                return r;
+        if (r >= 0 && count > 0) {
+                request->pids = pids;
+                request->pids_count = count;
+        }
+        return 0;
+}
+
+static int look(struct scanner *scanner, struct scanned *entry, const struct scan_request *wanted) {
+        struct arena cleanup_arena *arena = arena_new(SCAN_ARENA_MAX);
+        struct scan_request request = *wanted;
+        struct parallelism_list list = {0};
+        int r = arena ? list_pids(scanner, &request, arena) : -ENOMEM;
+        uint64_t hash;
+
+        if (r < 0)
+                return r;
+        hash = hash_of(&request);
+        if (!is_due(scanner, entry, &request, hash))
+                return 0;
+        r = scan_processes(scanner->root, scanner->memos, &request, arena, &list);
+        if (r < 0)
+                return r;
+        scanner->calm_looks += !request.is_needed;
+        arena_free(entry->arena);
+        entry->arena = take_ptr(arena);
+        entry->list = list;
+        entry->at_ns = request.now_ns;
+        entry->processes_hash = hash;
+        return 0;
+}
+
 int scanner_look(struct scanner *scanner, const struct scan_request *request,
                  struct parallelism_list *ret_list) {
-        uint64_t hash = hash_of(request),
-                 again_ns = request->is_throttled ? SCAN_AGAIN_NS : SCAN_AGAIN_CALM_NS;
-        struct parallelism_list list = {0};
         struct scanned *entry;
         int r = get_entry(scanner, request->container, &entry);
 
-        if (r == -ENOSPC) {
-                *ret_list = list;
-                return 0;
-        }
         if (r < 0)
-                return r;
+                return r == -ENOSPC ? 0 : r;
         entry->seen = true;
-        if (!is_known(entry->at_ns) || request->now_ns - entry->at_ns >= again_ns ||
-            (hash != entry->processes_hash && request->is_throttled)) {
-                struct arena cleanup_arena *arena = arena_new(SCAN_ARENA_MAX);
-
-                r = arena ? scan_processes(scanner->root, scanner->memos, request, arena, &list) : -ENOMEM;
+        /* Listing its processes costs as well: only when their change would matter, or it is time. */
+        if (request->is_needed || is_due(scanner, entry, request, entry->processes_hash)) {
+                r = look(scanner, entry, request);
                 if (r < 0)
                         return r;
-                arena_free(entry->arena);
-                entry->arena = take_ptr(arena);
-                entry->list = list;
-                entry->at_ns = request->now_ns;
-                entry->processes_hash = hash;
         }
+        if (!is_known(entry->at_ns))
+                return 0;
         *ret_list = entry->list;
-        return 0;
+        return 1;
 }
 
 void scanner_sweep(struct scanner *scanner, uint64_t now_ns) {
@@ -182,6 +224,7 @@ void scanner_sweep(struct scanner *scanner, uint64_t now_ns) {
                 scanner->entries[kept++] = *entry;
         }
         scanner->count = kept;
+        scanner->calm_looks = 0;
         /* Twice the time after which every container has been looked at again. */
         if (now_ns > 2 * SCAN_AGAIN_CALM_NS)
                 process_memos_sweep(scanner->memos, now_ns - 2 * SCAN_AGAIN_CALM_NS);
