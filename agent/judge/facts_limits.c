@@ -319,6 +319,20 @@ static bool is_root_seen(const struct container_sample *sample) {
         return sample->groups_count > 0 && sample->groups[sample->groups_count - 1].name[0] == '\0';
 }
 
+/*
+ * Seen through a process' own root ("/proc/12/root/sys/fs/cgroup/cpu") the path is of use only while that process lives, and only here: a
+ * person is told the place below it, which is where the hierarchy is mounted on the host as well.
+ */
+static const char *without_process(const char *mount) {
+        static const char proc[] = "/proc/", root[] = "/root/";
+        const char *process = mount + strlen(proc), *end;
+
+        if (strncmp(mount, proc, strlen(proc)) != 0)
+                return mount;
+        end = process + strspn(process, "0123456789");
+        return strncmp(end, root, strlen(root)) == 0 ? end + strlen(root) - 1 : mount;
+}
+
 int facts_limits(const struct facts_window *window, struct facts *facts) {
         const struct container_sample *sample = window->now ? window->now : window->before;
         if (!sample)
@@ -343,7 +357,7 @@ int facts_limits(const struct facts_window *window, struct facts *facts) {
         if (limits.now.count == 0)
                 return 0;
         if (sample->chain.levels_count > 0 && sample->chain.version == CGROUP_V1 && sample->chain.mount) {
-                facts->cgroup_v1_mount = arena_string(window->arena, sample->chain.mount);
+                facts->cgroup_v1_mount = arena_string(window->arena, without_process(sample->chain.mount));
                 if (!facts->cgroup_v1_mount)
                         return -ENOMEM;
         }

@@ -284,14 +284,16 @@ static int head_from_json(const cJSON *root, struct drained *drained, struct why
 
 int bpf_drained_parse(const char *text, size_t length, struct drained **ret_drained, struct why *why) {
         cleanup_drained struct drained *drained = drained_new();
+        const char *end = text;
         cJSON *json;
         int r;
 
         if (!drained)
                 return -ENOMEM;
-        json = cJSON_ParseWithLength(text, length);
+        json = cJSON_ParseWithLengthOpts(text, length, &end, false);
         if (!json)
-                return why_set(why, -EBADMSG, "%s is not JSON", MAPS_FILE);
+                return why_set(why, -EBADMSG, "%s: byte %zu: this is not JSON, or it is cut off", MAPS_FILE,
+                               end ? (size_t) (end - text) : 0);
         r = head_from_json(json, drained, why);
         for (size_t k = 0; k < record_kinds_count && r == 0; k++)
                 r = records_from_json(&record_kinds[k], json, drained, why);

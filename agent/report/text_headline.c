@@ -21,8 +21,9 @@ static bool share_of_wanted(const struct facts *facts, uint64_t lost_ns, char ou
         if (!is_known(lost_ns) || !is_known(facts->wanted_milli) || facts->wanted_milli == 0 ||
             facts->window_ns == 0)
                 return false;
-        parts_percent(out,
-                      (double) lost_ns * 1000 / ((double) facts->wanted_milli * (double) facts->window_ns));
+        /* A part of it: where the two come from different clocks (files), the part can seem larger than the whole. */
+        double share = (double) lost_ns * 1000 / ((double) facts->wanted_milli * (double) facts->window_ns);
+        parts_percent(out, share < 1 ? share : 1);
         return true;
 }
 

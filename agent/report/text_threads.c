@@ -242,8 +242,9 @@ static char *row_label(const struct table *table, const struct row *row, char *o
         char process[4 * PROC_NAME_MAX], name[4 * PROC_NAME_MAX], number[16] = "", times[32] = "",
                                                                   whole[256], cut[256];
         if (!row->first) {
-                snprintf(out, room, "%" PRIu64 " %s%s", row->count,
-                         table->rows_count > 0 ? "others" : "threads", is_rest_idle(row) ? " slept" : "");
+                snprintf(out, room, "%" PRIu64 " %s%s%s", row->count,
+                         table->rows_count > 0 ? "other" : "thread", row->count == 1 ? "" : "s",
+                         is_rest_idle(row) ? " slept" : "");
                 return out;
         }
         const struct thread_facts *thread = row->first;

@@ -474,3 +474,25 @@ Test(judge_facts_limits, from_files_the_level_that_acted_is_shown) {
         cr_assert_eq(facts->runqueue_throttled_ns, 0, "the container's own level");
         build_release(&pair);
 }
+
+Test(judge_facts_limits, the_mount_is_named_as_a_person_finds_it) {
+        static const struct {
+                char seen[64], told[64];
+        } rows[] = {
+                        {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu"},
+                        {"/proc/4711/root/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu"},
+                        {"/proc/4711/rooted", "/proc/4711/rooted"},
+                        {"/processes/root/cpu", "/processes/root/cpu"},
+        };
+
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                struct pair pair = build_pair(PROBE_FILES);
+                struct cgroup_level *level[2];
+
+                build_levels(&pair, "/app", 25, level);
+                pair.now->chain.version = CGROUP_V1;
+                pair.now->chain.mount = rows[i].seen;
+                cr_expect_str_eq(build_facts(&pair)->cgroup_v1_mount, rows[i].told, "row %zu", i);
+                build_release(&pair);
+        }
+}

@@ -209,6 +209,14 @@ Test(report_text, names_the_worst_burst_apart_where_the_longest_stall_is_elsewhe
         free(story);
 }
 
+Test(report_text, never_says_that_more_than_all_was_lost) {
+        struct story *story = story_contention();
+
+        story->facts.contention_ns_lost = 2 * story->facts.window_ns * story->facts.wanted_milli / 1000;
+        cr_expect(strstr(story_text(story), "WAITING 100%"), "%s", story_text(story));
+        free(story);
+}
+
 Test(report_text, groups_threads_of_one_process_and_name) {
         struct story *story = story_quota();
         const char *text = story_text(story);
@@ -219,6 +227,8 @@ Test(report_text, groups_threads_of_one_process_and_name) {
         cr_expect(strstr(story_text(story), "\n  13 others "), "rows beyond --threads are in the rest");
         story->report.threads_max = 0;
         cr_expect(strstr(story_text(story), "\n  21 threads "));
+        story->facts.threads_count = 1;
+        cr_expect(strstr(story_text(story), "\n  1 thread "), "one is no plural");
         free(story);
 }
 
