@@ -132,7 +132,8 @@ static void add_thread(struct files_tick *tick, const struct proc_process *proce
                         .slices = read->timeslices,
                         .seen_ns = now_ns,
         };
-        memcpy(thread->name, read->name, sizeof(thread->name));
+        /* A process is named like its main thread, by the later of two readings: a replay knows no other (kworkers change their names). */
+        memcpy(thread->name, read->tid == process->pid ? process->name : read->name, sizeof(thread->name));
         memcpy(thread->process, process->name, sizeof(thread->process));
         if (!before) {
                 known_begin(thread, tick->backend->previous_ns, now_ns);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --capture writes, --root reads: the same snapshots. And whatever else a folder holds does no harm. */
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 #include "../../agent/base/text.h"
 #include "../../agent/probe/capture.h"
 #include "probe_fake.h"
@@ -172,7 +176,26 @@ Test(replay, gives_the_same_snapshots) {
         }
 }
 
+/* A process that never keeps its name, as kworkers do: what is read twice within a tick differs. */
+static pid_t renamer_start(void) {
+        pid_t pid = fork();
+
+        cr_assert(pid >= 0);
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (char name[] = "name-a";; name[5] = name[5] == 'z' ? 'a' : (char) (name[5] + 1))
+                        prctl(PR_SET_NAME, name);
+        }
+        return pid;
+}
+
+static void renamer_end(pid_t pid) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+}
+
 Test(replay, of_this_machine) {
+        pid_t renamer = renamer_start();
         struct folder folder;
         struct root *live, *root;
         struct probe *probe = NULL;
@@ -209,6 +232,7 @@ Test(replay, of_this_machine) {
         probe_free(probe);
         root_free(root);
         folder_remove(&folder);
+        renamer_end(renamer);
 }
 
 /* ---- methods ---- */
