@@ -324,13 +324,15 @@ static bool is_root_seen(const struct container_sample *sample) {
  * person is told the place below it, which is where the hierarchy is mounted on the host as well.
  */
 static const char *without_process(const char *mount) {
-        static const char proc[] = "/proc/", root[] = "/root/";
+        static const char proc[] = "/proc/", root[] = "/root";
         const char *process = mount + strlen(proc), *end;
 
         if (strncmp(mount, proc, strlen(proc)) != 0)
                 return mount;
         end = process + strspn(process, "0123456789");
-        return strncmp(end, root, strlen(root)) == 0 ? end + strlen(root) - 1 : mount;
+        if (strncmp(end, root, strlen(root)) != 0 || end[strlen(root)] != '/')
+                return mount;
+        return end + strlen(root);
 }
 
 int facts_limits(const struct facts_window *window, struct facts *facts) {
