@@ -113,3 +113,5 @@ uint64_t process_set_memory(const struct process_set *set,
                             bool (*belongs)(const struct process *process, void *data), void *data);
 
 /* All of them; scan.c has their table. */
+extern const struct runtime runtime_haproxy;
+extern const struct runtime runtime_nginx;

@@ -11,6 +11,8 @@
 
 /* In the order of the report. Ends with NULL. */
 static const struct runtime *const runtimes[] = {
+                &runtime_haproxy,
+                &runtime_nginx,
                 NULL,
 };
 
