@@ -163,13 +163,18 @@ workloads: $(WORKLOADS)
 .PHONY: test deps
 deps: ## installs the packages that building and testing need
 	$(Q)tests/install-deps.sh
-test: deps ## all tests of this machine: unit, scenarios, native
+test: deps ## all tests of this machine: unit, scenarios, native, real programs
+	$(Q)tests/install-deps.sh programs || echo "going on with the programs there are"
 	$(Q)$(SUBMAKE) all tests
-	$(Q)BUILD=$(B) tests/run.sh unit corpus scenarios native
+	$(Q)BUILD=$(B) tests/run.sh unit corpus scenarios native programs
 
 .PHONY: unit
 unit: all tests ## the unit tests
 	$(Q)BUILD=$(B) tests/run.sh unit corpus
+
+.PHONY: programs
+programs: all workloads ## the tests with real programs
+	$(Q)BUILD=$(B) tests/run.sh programs
 
 .PHONY: sanitize
 sanitize: ## the unit tests with the address and undefined-behaviour sanitizers

@@ -3,7 +3,7 @@
 #
 # Runs rings of tests and sums them up.
 #
-# usage: tests/run.sh RING...        unit corpus scenarios native matrix check reproducible sanitize fuzz
+# usage: tests/run.sh RING...        unit corpus scenarios native programs matrix check reproducible sanitize fuzz
 #
 # Whatever runs tests prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`; other lines are
 # for people. At the end come all failed and skipped tests once more and one line `N passed, N failed, N skipped`.
