@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 struct scanning {
         struct config_reader *reader;
@@ -31,7 +32,10 @@ static void include(struct config_reader *reader, const char *from, const char *
         char **names = NULL;
         const char *slash;
 
-        folder_of(from, folder);
+        if (reader->folder)
+                (void) snprintf(folder, sizeof(folder), "%s", reader->folder);
+        else
+                folder_of(from, folder);
         (void) snprintf(path, sizeof(path), "%s%s%s", word[0] == '/' ? "" : folder,
                         word[0] == '/' ? "" : "/", word);
         slash = strrchr(path, '/');
@@ -53,6 +57,11 @@ static void include(struct config_reader *reader, const char *from, const char *
         root_names_free(names);
 }
 
+static bool includes_others(const struct config_reader *reader, const char *word) {
+        return (reader->include && strcasecmp(word, reader->include) == 0) ||
+               (reader->include_optional && strcasecmp(word, reader->include_optional) == 0);
+}
+
 /* --- statements --- */
 
 static void finish(struct scanning *scan) {
@@ -63,22 +72,43 @@ static void finish(struct scanning *scan) {
                 statement->path = scan->path;
                 statement->depth = scan->depth;
                 reader->visit(statement, reader->data);
-                if (reader->include && statement->count > 1 &&
-                    strcmp(statement->words[0], reader->include) == 0)
+                if (statement->count > 1 && includes_others(reader, statement->words[0]))
                         include(reader, scan->path, statement->words[1], scan->includes + 1);
         }
         statement->count = 0;
 }
 
 static bool ends_word(const struct scanning *scan, char c) {
-        return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0' ||
-               (scan->reader->syntax == CONFIG_BRACES && (c == ';' || c == '{' || c == '}'));
+        switch (c) {
+        case ' ':
+        case '\t':
+        case '\r':
+        case '\n':
+        case '\0':
+                return true;
+        case ';':
+                return scan->reader->syntax != CONFIG_LINES;
+        case '{':
+        case '}':
+                return scan->reader->syntax == CONFIG_BRACES;
+        case '=':
+                return scan->reader->syntax == CONFIG_INI;
+        default:
+                return false;
+        }
 }
 
+static bool begins_comment(const struct scanning *scan, char c) {
+        return c == (scan->reader->syntax == CONFIG_INI ? ';' : '#');
+}
+
+/* Between braces an apostrophe within a word is only that; where lines end statements, they end what is quoted as well. */
 static void take_word(struct scanning *scan) {
         struct config_statement *statement = &scan->statement;
         char *word = statement->count < CONFIG_WORDS_MAX ? scan->words[statement->count] : NULL,
              quote = '\0';
+        bool is_braces = scan->reader->syntax == CONFIG_BRACES;
+        const char *begin = scan->at;
         size_t length = 0;
 
         if (statement->count == 0)
@@ -86,14 +116,14 @@ static void take_word(struct scanning *scan) {
         for (; scan->at < scan->end; scan->at++) {
                 char c = *scan->at;
 
-                if (quote == '\0' && ends_word(scan, c))
+                if ((quote == '\0' && ends_word(scan, c)) || (c == '\n' && !is_braces))
                         break;
                 scan->line += c == '\n';
                 if (c == quote) {
                         quote = '\0';
                         continue;
                 }
-                if (quote == '\0' && (c == '"' || c == '\'')) {
+                if (quote == '\0' && (c == '"' || c == '\'') && (!is_braces || scan->at == begin)) {
                         quote = c;
                         continue;
                 }
@@ -112,7 +142,7 @@ static void scan_text(struct scanning *scan) {
         while (scan->at < scan->end) {
                 char c = *scan->at;
 
-                if (c == '#') {
+                if (begins_comment(scan, c)) {
                         const char *newline = memchr(scan->at, '\n', (size_t) (scan->end - scan->at));
 
                         scan->at = newline ? newline : scan->end;
@@ -121,7 +151,7 @@ static void scan_text(struct scanning *scan) {
                 } else {
                         bool is_brace = c == '{' || c == '}';
 
-                        if (c == ';' || is_brace || (c == '\n' && scan->reader->syntax == CONFIG_LINES))
+                        if (c == ';' || is_brace || (c == '\n' && scan->reader->syntax != CONFIG_BRACES))
                                 finish(scan);
                         if (c == '{')
                                 scan->depth++;
@@ -175,7 +205,8 @@ static void read_path(struct config_reader *reader, const char *path, unsigned i
         size_t length;
         int r;
 
-        if (reader->files >= CONFIG_FILES_MAX || includes >= CONFIG_DEPTH_MAX) {
+        if (reader->files >= CONFIG_FILES_MAX || reader->bytes >= CONFIG_BYTES_MAX ||
+            includes >= CONFIG_DEPTH_MAX) {
                 reader->cut = true;
                 return;
         }
@@ -183,8 +214,10 @@ static void read_path(struct config_reader *reader, const char *path, unsigned i
         r = process_read_file(reader->process, path, &text, &length);
         if (r == -EISDIR)
                 r = read_folder(reader, path, includes);
-        else if (r == 0)
+        else if (r == 0) {
+                reader->bytes += length;
                 read_text(reader, path, text, length, includes);
+        }
         if (r < 0 && reader->error == 0)
                 reader->error = r;
 }

@@ -6,14 +6,16 @@
  */
 #include "process.h"
 
-#define CONFIG_FILES_MAX 64u /* with includes */
-#define CONFIG_DEPTH_MAX 8u  /* of includes */
-#define CONFIG_WORDS_MAX 8u  /* of a statement that are kept */
+#define CONFIG_FILES_MAX 256u       /* with includes: Debian's Apache has a hundred */
+#define CONFIG_BYTES_MAX (2u << 20) /* of all of them */
+#define CONFIG_DEPTH_MAX 8u         /* of includes */
+#define CONFIG_WORDS_MAX 8u         /* of a statement that are kept */
 #define CONFIG_WORD_BYTES 256u
 
 enum config_syntax {
-        CONFIG_LINES,  /* a statement a line, "#" begins a comment (HAProxy) */
+        CONFIG_LINES,  /* a statement a line, "#" begins a comment (HAProxy, Apache) */
         CONFIG_BRACES, /* statements end with ";" or "{" (nginx) */
+        CONFIG_INI,    /* a statement a line, "=" parts its words, ";" begins a comment (PHP-FPM) */
 };
 
 struct config_statement {
@@ -28,13 +30,16 @@ struct config_statement {
 struct config_reader {
         struct process *process;
         enum config_syntax syntax;
-        const char *include; /* the directive that includes other files (its word may hold wildcards); NULL: there is none */
+        /* The directives that include other files, in any case (their word may hold wildcards); NULL: there is none. */
+        const char *include, *include_optional;
+        const char *folder; /* what relative includes are below; NULL: the folder of the file they stand in */
         void (*visit)(const struct config_statement *statement, void *data);
         void *data;
 
         unsigned files; /* read so far */
-        bool cut;       /* CONFIG_FILES_MAX or CONFIG_DEPTH_MAX was reached */
-        int error;      /* of the first file that could not be read, negative errno */
+        size_t bytes;
+        bool cut;  /* one of the maxima was reached */
+        int error; /* of the first file that could not be read, negative errno */
 };
 
 /* Visits the statements of @path (a file, or each file of a directory in the order of their names) and of what it includes. */

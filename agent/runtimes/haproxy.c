@@ -129,13 +129,18 @@ static bool is_leaving(const struct process_set *set, const struct process *proc
         return false;
 }
 
+/* @worker is among the youngest of its master: older ones finish their last connections. */
 static uint64_t count_leaving(const struct process_set *set, const struct process *worker) {
+        const struct process *master = process_set_parent(set, worker);
         uint64_t threads = 0;
 
+        if (!master || !is_haproxy(master))
+                return 0;
         for (size_t i = 0; i < set->count; i++) {
                 const struct process *other = &set->processes[i];
 
-                if (other->parent == worker->parent && is_haproxy(other) && is_leaving(set, other))
+                if (other->parent == worker->parent && other->start_ticks < worker->start_ticks &&
+                    is_haproxy(other))
                         threads += other->threads_count;
         }
         return threads;
@@ -156,7 +161,7 @@ static int find(struct process_set *set) {
                 row.aware = AWARENESS_NONE;
                 row.rounding = ROUND_DOWN;
                 row.threads_name = RUNTIME;
-                leaving = process_set_parent(set, process) ? count_leaving(set, process) : 0;
+                leaving = count_leaving(set, process);
                 if (leaving > 0)
                         row.leaving = leaving;
                 r = explain_source(set, process, &row);

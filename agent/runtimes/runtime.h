@@ -115,3 +115,7 @@ uint64_t process_set_memory(const struct process_set *set,
 /* All of them; scan.c has their table. */
 extern const struct runtime runtime_haproxy;
 extern const struct runtime runtime_nginx;
+extern const struct runtime runtime_apache;
+extern const struct runtime runtime_php_fpm;
+extern const struct runtime runtime_ruby;
+extern const struct runtime runtime_envoy;

@@ -13,6 +13,10 @@
 static const struct runtime *const runtimes[] = {
                 &runtime_haproxy,
                 &runtime_nginx,
+                &runtime_apache,
+                &runtime_php_fpm,
+                &runtime_ruby,
+                &runtime_envoy,
                 NULL,
 };
 
