@@ -12,7 +12,11 @@ test='libcriterion-dev python3 python3-jsonschema jq procps util-linux'
 check='clang-format clang-tidy shellcheck'
 # The real programs that throttlescope must recognise. Their services are kept from starting.
 programs='haproxy
-nginx-light'
+nginx-light
+apache2
+php-fpm
+puma
+unicorn'
 matrix='qemu-system-x86 qemu-system-arm cpio binutils zstd debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross'
 
 [ $# -gt 0 ] || set -- build test
