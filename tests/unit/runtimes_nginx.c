@@ -124,3 +124,34 @@ Test(runtimes_nginx, binary_configurations_are_only_bytes) {
 
         cr_assert_eq(fixture_row(&list, "nginx", "worker_processes")->effective, 0);
 }
+
+Test(runtimes_nginx, an_apostrophe_within_a_word_quotes_nothing) {
+        cleanup_fixture struct fixture fixture = {0};
+        const struct parallelism *row = row_with(&fixture, "nginx: master process nginx",
+                                                 "http { server { location ~ ^/it's { set $a 'b;}'; } } }\n"
+                                                 "worker_processes 8;\n");
+
+        cr_assert_eq(row->source, FROM_CONFIG);
+        cr_assert_str_eq(row->source_detail, CONFIG ":2");
+}
+
+Test(runtimes_nginx, more_than_is_read_is_no_default) {
+        cleanup_fixture struct fixture fixture = {0};
+        cleanup_free char *text = malloc(600001);
+        const struct parallelism *row;
+
+        cr_assert(text);
+        memset(text, ' ', 600000);
+        memcpy(text, "include d/*;", 12);
+        text[600000] = '\0';
+        fixture_make(&fixture);
+        add(&fixture, 10, 1, "nginx: master process nginx");
+        fixture_file(&fixture, 10, CONFIG, text);
+        for (char name[] = "/etc/nginx/d/a"; name[13] <= 'd'; name[13]++)
+                fixture_file(&fixture, 10, name, text + 12);
+        fixture_file(&fixture, 10, "/etc/nginx/d/z", "worker_processes 1;");
+        struct parallelism_list list = fixture_scan(&fixture);
+        row = fixture_row(&list, "nginx", "worker_processes");
+        cr_assert_eq(row->source, FROM_UNKNOWN);
+        cr_assert_str_eq(row->unreadable, CONFIG " of process 10 is larger than is read");
+}
