@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "process_private.h"
+
 struct scanning {
         struct config_reader *reader;
         const char *path, *at, *end;
@@ -206,7 +208,8 @@ static void read_path(struct config_reader *reader, const char *path, unsigned i
         int r;
 
         if (reader->files >= CONFIG_FILES_MAX || reader->bytes >= CONFIG_BYTES_MAX ||
-            includes >= CONFIG_DEPTH_MAX) {
+            includes >= CONFIG_DEPTH_MAX ||
+            arena_used(reader->process->private->arena) >= CONFIG_ARENA_MAX) {
                 reader->cut = true;
                 return;
         }

@@ -12,6 +12,9 @@
 #define CONFIG_WORDS_MAX 8u         /* of a statement that are kept */
 #define CONFIG_WORD_BYTES 256u
 
+/* Of the scan's memory: beyond that no file is read, so that many servers with large files leave room for the other runtimes. */
+#define CONFIG_ARENA_MAX ((size_t) 32 << 20)
+
 enum config_syntax {
         CONFIG_LINES,  /* a statement a line, "#" begins a comment (HAProxy, Apache) */
         CONFIG_BRACES, /* statements end with ";" or "{" (nginx) */

@@ -155,3 +155,38 @@ Test(runtimes_nginx, more_than_is_read_is_no_default) {
         cr_assert_eq(row->source, FROM_UNKNOWN);
         cr_assert_str_eq(row->unreadable, CONFIG " of process 10 is larger than is read");
 }
+
+Test(runtimes_nginx, many_large_configurations_leave_memory_to_others) {
+        cleanup_fixture struct fixture fixture = {0};
+        struct arena cleanup_arena *arena = arena_new((size_t) 64 << 20);
+        struct process_memos *memos;
+        struct scan_request request = {0};
+        struct parallelism_list list;
+        cleanup_free char *text = malloc(PROCESS_FILE_MAX);
+        uint64_t cut = 0;
+        pid_t *pids;
+
+        cr_assert(text && arena);
+        fixture_make(&fixture);
+        memset(text, ' ', PROCESS_FILE_MAX);
+        fixture_write_n(&fixture, "large", text, PROCESS_FILE_MAX);
+        for (unsigned pid = 10; pid < 80; pid++) {
+                char path[64];
+
+                add(&fixture, pid, 1, "nginx: master process nginx");
+                (void) snprintf(path, sizeof(path), "proc/%u/root" CONFIG, pid);
+                cr_assert_eq(symlink("/large", fixture_path(&fixture, path)), 0);
+        }
+        cr_assert_eq(proc_pids(fixture.root, 100, fixture.arena, &pids, &request.pids_count), 0);
+        request.pids = pids;
+        cr_assert_eq(process_memos_new(&memos), 0);
+        cr_assert_eq(scan_processes(fixture.root, memos, &request, arena, &list), 0);
+        for (size_t i = 0; i < list.count; i++)
+                cut += list.rows[i].unreadable != NULL;
+        cr_assert_eq(list.count, PARALLELISM_MAX);
+        cr_assert_gt(cut, 0);
+        cr_assert_lt(cut, PARALLELISM_MAX);
+        /* There is room left for what other runtimes read. */
+        cr_assert_lt(arena_used(arena), (size_t) 40 << 20);
+        process_memos_free(memos);
+}
