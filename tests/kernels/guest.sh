@@ -33,7 +33,7 @@ fi
 # Whatever the kernel allows of hooks, kprobes and tracepoints looks at the same runs. `few` is for the runs whose CPUs are more
 # than the host's, and for cgroup v1.
 if [ "$CASES" = all ]; then
-	case_of truth 420 truth --virtual --load /tests/load --seconds 3
+	case_of truth 420 truth --virtual --load /tests/load --seconds 2
 else
 	case_of truth 120 truth --virtual --load /tests/load --seconds 3 --few
 fi

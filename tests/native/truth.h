@@ -16,6 +16,8 @@
 
 #define TRUTH_THREADS_MAX 256
 #define TRUTH_GROUPS_MAX 16
+#define THREADS_FEW 20
+#define STEAL_LEAST_NS 50000000 /* a CPU: /proc/stat tells it in ticks of 10 ms */
 
 struct truth_thread {
         char name[32], role[16];
@@ -27,7 +29,7 @@ struct truth_thread {
 };
 struct truth_group {
         char cgroup[256];
-        uint64_t id, quota_ns, period_ns, nr_periods, nr_throttled, throttled_ns, local_ns;
+        uint64_t id, quota_ns, period_ns, nr_periods, nr_throttled, throttled_ns, local_ns, usage_ns;
 };
 struct truth {
         struct truth_thread threads[TRUTH_THREADS_MAX];
@@ -37,6 +39,7 @@ struct truth {
         uint64_t processes_cpu_ns; /* all processes of the workload, their ended threads included */
         uint64_t steal_ns; /* of the machine within the run; and its interrupts, which are in run but not in sum_exec_runtime */
         uint64_t irq_ns;
+        uint64_t delay_ns; /* run_delay of all threads of the machine; ABSENT: the kernel does not say */
         unsigned cpus;
 };
 
@@ -78,6 +81,9 @@ enum truth_check {
                       << 14, /* its own clock cannot tell sleep from waiting after a wake-up: run_delay only */
         CHECK_WINDOW = 1 << 16, /* it runs before we attach: a window is cut out by signals */
         CHECK_LOCKED = 1 << 15, /* either of the two: see compare_delay() */
+        CHECK_FULL = 1 << 17, /* the table holds THREADS_FEW: these are exact, the others counted as lost */
+        CHECK_STEAL = 1
+                      << 18, /* the CPUs are never idle: what was stolen of them is in run, not in CPU time */
 };
 
 struct truth_case {
@@ -86,6 +92,7 @@ struct truth_case {
         unsigned group;        /* the target is this one of its groups */
         unsigned checks;
         unsigned loosen_permille; /* added to each tolerance: what kernel.md allows here */
+        unsigned way;             /* FEW, OWN of truth.c */
 };
 
 /* One measured window and its truth. */

@@ -43,6 +43,7 @@ static void read_group(struct truth *truth, const cJSON *line) {
         g->nr_periods = number(line, "nr_periods");
         g->nr_throttled = number(line, "nr_throttled");
         g->throttled_ns = number(line, "throttled_ns");
+        g->usage_ns = cJSON_HasObjectItem(line, "usage_ns") ? number(line, "usage_ns") : ABSENT;
         g->local_ns = cJSON_HasObjectItem(line, "local_throttled_ns") ? number(line, "local_throttled_ns")
                                                                       : UINT64_MAX;
 }
@@ -88,6 +89,8 @@ static void read_line(struct truth *truth, const cJSON *line, const char *type) 
                 truth->processes_cpu_ns += number(line, "cpu_ns");
         } else if (strcmp(type, "machine") == 0) {
                 truth->steal_ns = number(line, "steal_ns");
+                truth->delay_ns = cJSON_HasObjectItem(line, "run_delay_ns") ? number(line, "run_delay_ns")
+                                                                            : ABSENT;
                 truth->cpus = (unsigned) number(line, "cpus");
         }
 }

@@ -7,6 +7,10 @@
 
 #include "load.h"
 
+/* As containerd names them below the Pod's group: an observer of the whole node knows a container by that. */
+#define NAME_OF_CONTAINER(digit)                                                                            \
+        "cri-containerd-000000000000000000000000000000000000000000000000000000000000000" digit ".scope"
+
 static int setup_parent_limited(struct ctx *c) {
         uint64_t quota = param_time(c, "quota", 30 * NS_PER_MS),
                  period = param_time(c, "period", 100 * NS_PER_MS);
@@ -17,7 +21,7 @@ static int setup_parent_limited(struct ctx *c) {
         pod = limited_group(c, -1, NULL, quota, period);
         if (pod < 0)
                 return pod;
-        leaf = limited_group(c, pod, "leaf", NO_LIMIT, period);
+        leaf = limited_group(c, pod, NAME_OF_CONTAINER("0"), NO_LIMIT, period);
         if (leaf < 0)
                 return leaf;
         return busy_team(c, leaf, threads, pinned) ? 0 : -E2BIG;
@@ -33,7 +37,7 @@ static int setup_same_quota(struct ctx *c) {
         pod = limited_group(c, -1, NULL, quota, period);
         if (pod < 0)
                 return pod;
-        leaf = limited_group(c, pod, "leaf", quota, period);
+        leaf = limited_group(c, pod, NAME_OF_CONTAINER("0"), quota, period);
         if (leaf < 0)
                 return leaf;
         return busy_team(c, leaf, threads, pinned) ? 0 : -E2BIG;
@@ -75,7 +79,9 @@ static int setup_pod_two(struct ctx *c) {
         if (pod < 0)
                 return pod;
         for (unsigned i = 0; i < 2; i++) {
-                int container = limited_group(c, pod, i == 0 ? "app" : "sidecar", quota, period);
+                int container = limited_group(c, pod,
+                                              i == 0 ? NAME_OF_CONTAINER("a") : NAME_OF_CONTAINER("b"),
+                                              quota, period);
 
                 if (container < 0)
                         return container;

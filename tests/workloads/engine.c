@@ -194,6 +194,33 @@ void ctx_settle(struct ctx *c) {
                 ;
 }
 
+/* What ends is nowhere to be seen while it is stalled for the last time. But as long as any queue is throttled the period's timer counts. */
+static void ctx_wait_unthrottled(struct ctx *c) {
+        uint64_t before = 0, periods, give_up = now_ns() + 5 * NS_PER_SEC;
+
+        for (;; before = periods) {
+                periods = 0;
+                for (int i = 0; i < c->n_groups; i++) {
+                        struct group_stat stat;
+
+                        if (c->groups[i].removed)
+                                continue;
+                        group_read(&c->groups[i], &stat);
+                        periods += stat.periods == UNKNOWN ? 0 : stat.periods;
+                }
+                if (periods == before || now_ns() > give_up)
+                        return;
+                ctx_settle(c);
+        }
+}
+
+static bool ctx_has_children(const struct ctx *c) {
+        for (unsigned i = 0; i < c->n_slots; i++)
+                if (atomic_load(&c->shared->slots[i].children.count) > 0)
+                        return true;
+        return false;
+}
+
 /* One line from the controller's standard input. 0: got one, -EPIPE: it is gone. */
 static int ctx_wait_line(struct ctx *c) {
         for (;;) {
@@ -262,6 +289,7 @@ static int ctx_run_whole(struct ctx *c) {
                 if (r < 0)
                         return r;
         }
+        c->delay_begin_ns = read_machine_delay_ns();
         ctx_go(c, c->run_ns);
         r = ctx_work(c);
         if (r < 0)
@@ -279,9 +307,12 @@ static int ctx_run_whole(struct ctx *c) {
                 if (r < 0)
                         return r;
         }
+        if (ctx_has_children(c))
+                ctx_wait_unthrottled(c);
         for (int i = 0; i < c->n_groups; i++)
                 if (!c->groups[i].ended)
                         group_read(&c->groups[i], &c->groups[i].end);
+        c->delay_end_ns = read_machine_delay_ns();
         return read_steal_ns(&c->steal_end_ns);
 }
 

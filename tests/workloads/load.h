@@ -169,6 +169,7 @@ struct ctx {
         bool quit, bad_params;
         int signal_fd;
         uint64_t steal_begin_ns, steal_end_ns;
+        uint64_t delay_begin_ns, delay_end_ns; /* of all threads of the machine, from go on (whole) */
         uint64_t actions; /* moves, limit changes, signals, … made by the controller */
         char reason[256]; /* why a case cannot run here */
 };
@@ -249,6 +250,7 @@ void report_setup(const struct ctx *c);
 void report_json(const struct ctx *c);
 void report_gaps(const struct ctx *c);
 int read_steal_ns(uint64_t *ret);
+uint64_t read_machine_delay_ns(void); /* UNKNOWN: this kernel does not say */
 
 /* cases_busy.c, used by the others too */
 void work_busy(struct slot *s);

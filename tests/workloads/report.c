@@ -63,6 +63,23 @@ int read_steal_ns(uint64_t *ret) {
         return 0;
 }
 
+/* Each CPU adds up what all that ran on it had waited for it, ended threads and their exits included. */
+uint64_t read_machine_delay_ns(void) {
+        unsigned long long delay;
+        uint64_t sum = UNKNOWN;
+        char line[512];
+        FILE *f;
+
+        f = fopen("/proc/schedstat", "re");
+        if (!f)
+                return UNKNOWN;
+        while (fgets(line, sizeof(line), f))
+                if (sscanf(line, "cpu%*u %*u %*u %*u %*u %*u %*u %*u %llu", &delay) == 1)
+                        sum = (sum == UNKNOWN ? 0 : sum) + delay;
+        fclose(f);
+        return sum;
+}
+
 static void report_group(const struct group *g) {
         const char *cgroup = g->path + g->mount_len;
 
@@ -245,6 +262,7 @@ void report_json(const struct ctx *c) {
         json_open("machine");
         json_number("cpus", c->n_cpus);
         json_number("steal_ns", c->steal_end_ns - c->steal_begin_ns);
+        json_number("run_delay_ns", delta(c->delay_begin_ns, c->delay_end_ns));
         json_close();
 }
 

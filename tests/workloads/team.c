@@ -2,6 +2,7 @@
 
 /* Processes and their threads: made, parked, let go, read, ended. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -241,9 +242,29 @@ static char thread_state(pid_t pid, pid_t tid) {
         return end && end[1] == ' ' ? end[2] : 'X';
 }
 
-/* Parked threads are read once they sleep: then the kernel's figures are complete. */
+static unsigned team_count_threads(const struct ctx *c, const struct team *t) {
+        char path[64];
+        unsigned count = 0;
+        DIR *dir;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int) c->shared->slots[t->first].pid);
+        dir = opendir(path);
+        for (const struct dirent *entry; dir && (entry = readdir(dir));)
+                count += entry->d_name[0] != '.';
+        if (dir)
+                closedir(dir);
+        return count;
+}
+
+/* Parked threads are read once they sleep, and spawned ones are gone: then the kernel's figures are complete. */
 int team_collect(struct ctx *c, struct team *t) {
         uint64_t give_up = now_ns() + 30 * NS_PER_SEC;
+
+        while (team_count_threads(c, t) > t->count) {
+                if (now_ns() > give_up)
+                        return -ETIMEDOUT;
+                nanosleep(&(struct timespec){.tv_nsec = (long) NS_PER_MS}, NULL);
+        }
 
         for (unsigned i = 0; i < t->count; i++) {
                 struct slot *s = &c->shared->slots[t->first + i];
