@@ -179,7 +179,10 @@ static void fill_causes(const struct facts_window *window, struct facts *facts) 
         uint64_t wanted = sums->run_ns;
 
         if (facts->measured) {
-                uint64_t above = facts->ancestor_is_tighter ? known_or_zero(sums->stall_above_ns) : 0;
+                /* Without a limit of its own all of it came from above, also what no event has told of yet. */
+                uint64_t from_above = is_known(facts->own_limit_milli) ? known_or_zero(sums->stall_above_ns)
+                                                                       : known_or_zero(sums->stall_ns);
+                uint64_t above = facts->ancestor_is_tighter ? from_above : 0;
                 if (is_known(sums->stall_ns)) {
                         facts->ancestor_ns_lost = above < sums->stall_ns ? above : sums->stall_ns;
                         facts->quota_ns_lost = sums->stall_ns - facts->ancestor_ns_lost;
