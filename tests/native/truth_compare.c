@@ -140,6 +140,12 @@ static void compare_delay(struct comparison *c, const struct truth_thread *t, ui
                      (double) (t->exec_ns + t->run_delay_ns) / 1e6, (double) t->wall_ns / 1e6);
         if (m->test->checks & CHECK_LOCKED && (kernel || own))
                 return;
+        /*
+         * Of eight virtual CPUs on two real ones six stand still at any time, also between a thread's looks at its two clocks: 3 to 7 % of
+         * its wall time. Where the kernel's own figure is credible and agrees, that says nothing.
+         */
+        if (crowded && credible && kernel)
+                return;
         if (credible && !kernel)
                 fail(c, "%s: stall+wait %.2f %% off run_delay (%.1f for %.1f ms)", t->name,
                      off_by(delay, t->run_delay_ns), (double) delay / 1e6, (double) t->run_delay_ns / 1e6);
