@@ -28,7 +28,7 @@ enum { FEW = 1, OWN = 2 };
 static const struct truth_case cases[] = {
                 {"busy-pinned", "busy", 0, THREADS_AND_QUEUE | CHECK_LONGEST | CHECK_OWN, 0, FEW},
                 {"busy-unpinned", "busy-unpinned", 0, CHECK_THREADS | CHECK_LEDGER | CHECK_OWN, 0, FEW},
-                {"contention", "contention", 1, CHECK_THREADS | CHECK_NO_STALL, 0, FEW},
+                {"contention", "contention", 1, CHECK_THREADS | CHECK_NO_STALL, 0, 0},
                 {"short-lived", "short-lived", 0, CHECK_SUMS | CHECK_LEDGER, 0, FEW},
                 {"parent-limited", "parent-limited", 1, THREADS_AND_QUEUE | CHECK_ABOVE, 0, FEW | OWN},
                 {"threads48", "threads48", 0, CHECK_THREADS | CHECK_LEDGER, 0, 0},
