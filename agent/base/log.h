@@ -3,6 +3,7 @@
 /*
  * The agent's own messages, on standard error: one line each, "throttlescope: warning: …". Only cmd/ (and the loop
  * it owns) logs above debug; everything below returns. Each call site is rate-limited in `watch` by the caller.
+ * A reader that does not read holds nobody up: what it has no room for within 100 ms is dropped, counted, and told with the next line.
  */
 #include <stdbool.h>
 

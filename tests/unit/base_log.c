@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "../../agent/base/clock.h"
 #include "../../agent/base/log.h"
 #include "../../agent/base/memory.h"
 
@@ -83,4 +86,55 @@ Test(log, leaves_errno_alone) {
         log_notice("x");
         cr_expect(errno == EDOM);
         captured();
+}
+
+/* Nobody reads, and the descriptor blocks: as it is when a supervisor hangs. */
+static uint64_t fill_and_log(int from, int to, unsigned lines) {
+        char block[4096];
+        uint64_t begin;
+
+        memset(block, '.', sizeof(block));
+        cr_assert(fcntl(to, F_SETFL, O_NONBLOCK) == 0);
+        while (write(to, block, sizeof(block)) > 0)
+                ;
+        while (write(to, ".", 1) > 0)
+                ;
+        cr_assert(fcntl(to, F_SETFL, 0) == 0);
+        saved = dup(STDERR_FILENO);
+        cr_assert(dup2(to, STDERR_FILENO) >= 0);
+        alarm(20); /* what blocks fails */
+        begin = clock_now().mono_ns;
+        for (unsigned i = 0; i < lines; i++)
+                log_notice("nobody reads %u", i);
+        begin = clock_now().mono_ns - begin;
+        cr_assert(fcntl(from, F_SETFL, O_NONBLOCK) == 0);
+        while (read(from, block, sizeof(block)) > 0)
+                ;
+        return begin;
+}
+
+static void check_full(int from, int to) {
+        uint64_t took = fill_and_log(from, to, 3);
+        char text[1024];
+        ssize_t n;
+
+        log_notice("read again");
+        dup2(saved, STDERR_FILENO);
+        n = read(from, text, sizeof(text) - 1);
+        cr_assert(n > 0);
+        text[n] = '\0';
+        cr_expect(took < NS_PER_S, "%llu ns", (unsigned long long) took);
+        cr_expect_str_eq(text, "throttlescope: warning: 3 messages before this could not be written\n"
+                               "throttlescope: notice: read again\n");
+        log_set_level(LOG_NOTICE);
+}
+
+Test(log, a_full_pipe_holds_nobody_up_and_what_it_cost_is_told) {
+        cr_assert(pipe2(ends, O_CLOEXEC) == 0);
+        check_full(ends[0], ends[1]);
+}
+
+Test(log, nor_does_a_full_socket) {
+        cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+        check_full(ends[0], ends[1]);
 }
