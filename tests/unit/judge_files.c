@@ -30,8 +30,12 @@ Test(judge_files, table) {
                         {700, ABSENT, true, false, false, VERDICT_QUOTA, SEVERITY_WARNING, 700, 0, 300},
                         {5000, ABSENT, true, false, false, VERDICT_QUOTA, SEVERITY_WARNING, 1000, 0, 0},
                         /* the part from above */
-                        {0, 5000, true, false, true, VERDICT_ANCESTOR_QUOTA, SEVERITY_WARNING, 0, 1000, 0},
-                        {1000, 3000, true, false, true, VERDICT_ANCESTOR_QUOTA, SEVERITY_WARNING, 250, 750,
+                        {0, 1000, true, false, true, VERDICT_ANCESTOR_QUOTA, SEVERITY_WARNING, 0, 1000, 0},
+                        {300, 900, true, false, true, VERDICT_ANCESTOR_QUOTA, SEVERITY_WARNING, 250, 750, 0},
+                        {0, 1333, true, false, true, VERDICT_ANCESTOR_QUOTA, SEVERITY_WARNING, 0, 1000, 0},
+                        /* more than the threads that we see can have lost: others did */
+                        {0, 1334, true, false, true, VERDICT_ANCESTOR_QUOTA, SEVERITY_WARNING, 0, 1334, 0},
+                        {1000, 3000, true, false, true, VERDICT_ANCESTOR_QUOTA, SEVERITY_WARNING, 1000, 3000,
                          0},
                         {500, 500, true, false, true, VERDICT_MIXED, SEVERITY_WARNING, 500, 500, 0},
                         {500, 500, true, false, false, VERDICT_QUOTA, SEVERITY_WARNING, 1000, 0,
@@ -58,7 +62,7 @@ Test(judge_files, table) {
                 const struct judgement *judgement = court_judge(&court);
 
                 cr_assert(lost.is_bound);
-                cr_assert_eq(lost.wanted_ns, 2000 * MS);
+                cr_assert_eq(lost.wanted_ns, (1000 + row->quota_ms + row->ancestor_ms + row->contention_ms) * MS);
                 cr_assert_eq(lost.quota_ns, row->quota_ms * MS, "row %zu: %" PRIu64, i, lost.quota_ns);
                 cr_assert_eq(lost.ancestor_ns, row->ancestor_ms * MS, "row %zu", i);
                 cr_assert_eq(lost.contention_ns, row->contention_ms * MS, "row %zu", i);
@@ -199,4 +203,34 @@ Test(judge_files, one_tick_only_is_not_measured) {
         cr_assert_eq(judge(build_facts(&pair), &options, pair.arena, &judgement), 0);
         cr_assert_eq(judgement.verdict, VERDICT_NOT_MEASURED);
         build_release(&pair);
+}
+
+/* --scope self, and the group's other processes in a PID namespace of their own: the one that is seen sleeps. */
+Test(judge_files, threads_that_are_not_seen_lose_time_too) {
+        struct court court;
+        court_open(&court, 10000);
+        court_files(&court, 10, 1);
+        court.facts.parent_hidden = true;
+        court.facts.ancestor_is_tighter = true;
+        court.facts.cpu_used_ns = 2000 * MS;
+        court.facts.runqueue_throttled_ns = 0;
+        court.facts.ancestor_throttled_ns = 3000 * MS;
+        const struct judgement *judgement = court_judge(&court);
+        struct lost_time lost = lost_time_of(&court.facts);
+
+        cr_expect_eq(judgement->verdict, VERDICT_ANCESTOR_QUOTA);
+        cr_expect_eq(judgement->severity, SEVERITY_WARNING);
+        cr_expect_eq(lost.ancestor_ns, 3000 * MS);
+        cr_expect_eq(lost.wanted_ns, 5000 * MS);
+}
+
+/* Before 6.6 a clock runs on an empty queue, too: nothing follows from it about others. */
+Test(judge_files, a_clock_that_runs_on_empty_queues_proves_nobody) {
+        struct court court;
+        court_open(&court, 10000);
+        court_files(&court, 1000, 1);
+        court.facts.has_limit = true;
+        court.facts.runqueue_throttled_ns = 3000 * MS;
+
+        cr_expect_eq(court_judge(&court)->verdict, VERDICT_FINE);
 }
