@@ -149,6 +149,9 @@ static void fill_used(const struct facts_window *window, struct facts *facts) {
         if (now && facts->measured)
                 facts->throttled_used_ns = facts_growth(window, now->throttled_used_ns,
                                                         before ? before->throttled_used_ns : ABSENT);
+        /* The probe keeps it a thread only, and threads are there in the last window of a container as well. */
+        if (!is_known(facts->throttled_used_ns) && facts->measured)
+                facts->throttled_used_ns = window->sums.quota_spent_ns;
 }
 
 static void take_higher(uint64_t *sum, uint64_t value) {

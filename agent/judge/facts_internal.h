@@ -5,7 +5,7 @@
 
 /* Sums over all thread rows of the window. ABSENT: no row had the figure. */
 struct thread_sums {
-        uint64_t run_ns, wait_ns, stall_ns, stall_above_ns, exec_ns, runqueue_delay_ns;
+        uint64_t run_ns, wait_ns, stall_ns, stall_above_ns, exec_ns, quota_spent_ns, runqueue_delay_ns;
 };
 
 struct facts_window {

@@ -251,7 +251,7 @@ int facts_threads(struct facts_window *window, struct facts *facts) {
         struct thread_sums *sums = &window->sums;
         /* Without a thread nothing ran: that is known, if we were looking. */
         uint64_t none = facts->measured ? 0 : ABSENT;
-        *sums = (struct thread_sums){none, none, none, none, none, ABSENT};
+        *sums = (struct thread_sums){none, none, none, none, none, none, ABSENT};
         for (size_t i = 0; i < now_count; i++) {
                 struct thread_facts *row = &rows[kept];
                 fill_row(row, window, &now_rows[i], &before, &now, facts->measured);
@@ -267,6 +267,7 @@ int facts_threads(struct facts_window *window, struct facts *facts) {
                 known_add(&sums->stall_ns, row->stall_ns);
                 known_add(&sums->stall_above_ns, row->stall_above_ns);
                 known_add(&sums->exec_ns, row->exec_ns);
+                known_add(&sums->quota_spent_ns, row->quota_spent_ns);
                 known_add(&sums->runqueue_delay_ns, row->runqueue_delay_ns);
         }
         if (kept > 0)

@@ -145,6 +145,18 @@ Test(judge_facts, from_files_no_cause_is_guessed_but_demand_is_known) {
         build_release(&pair);
 }
 
+/* The probe says it of threads only; in the window in which a container goes its threads are all there is. */
+Test(judge_facts, spent_in_throttled_periods_is_what_its_threads_spent) {
+        struct pair pair = build_pair(PROBE_TRACEPOINTS);
+        pair.before->throttled_used_ns = pair.now->throttled_used_ns = ABSENT;
+        build_thread(pair.previous, BUILD_ID, 1)->quota_spent_ns = 100 * MS;
+        build_thread(pair.current, BUILD_ID, 1)->quota_spent_ns = 350 * MS;
+        build_thread(pair.previous, BUILD_ID, 2)->quota_spent_ns = 0;
+        build_thread(pair.current, BUILD_ID, 2)->quota_spent_ns = 20 * MS;
+        cr_assert_eq(build_facts(&pair)->throttled_used_ns, 270 * MS);
+        build_release(&pair);
+}
+
 Test(judge_facts, used_is_the_kernels_counter_else_what_was_charged) {
         struct pair pair = build_pair(PROBE_TRACEPOINTS);
         struct cgroup_level *level[2];
