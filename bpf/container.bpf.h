@@ -118,7 +118,7 @@ __noinline __u64 container_step(__u64 id, __u64 used, __s64 change, __u64 now) {
         __sync_fetch_and_add(&c->runnable, change);
 
         __s64 after = *(volatile __s64 *) &c->runnable;
-        if (after > 0 && (__u64) after > c->runnable_max)
+        if (after > 0 && (__u64) after > c->runnable_max) /* of 2^32 threads */
                 c->runnable_max = after;
         if (after > 0 && !c->burst_start_ns)
                 burst_begin(c, now);

@@ -30,11 +30,12 @@ static __always_inline __u8 seen_slot(struct task_struct *p) {
  * threads are stalled must not leave their intervals open. hierarchical_quota would save the walk, but is -1 in limited
  * groups of v2 before 6.6.
  */
-static __always_inline bool group_is_measured(struct task_group *tg, __u8 slot) {
-        __u8 *seen = group_seen_byte(tg);
+static __always_inline bool group_is_measured(struct task_group *tg, struct task_struct *p) {
+        __u8 *seen = group_seen_byte(tg), slot;
 
         if (*seen == GROUP_MEASURED)
                 return true;
+        slot = seen_slot(p);
         if (*seen == slot)
                 return false;
         for (int i = 0; i < GROUP_DEPTH_MAX; i++) {

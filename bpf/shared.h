@@ -27,6 +27,7 @@
 
 #define QUEUE_RING                                                                                          \
         8 /* finished stalls remembered per run queue: a waiting thread sees at most so many one by one */
+#define CONTAINER_PAD 3 /* container_rec, with 56 bytes of the hash map before it, is whole cache lines */
 #define LEDGER_WORDS 16 /* 1024 periods: which of them ended throttled */
 
 enum thread_state { THREAD_RUN = 1, THREAD_WAIT, THREAD_SLEEP, THREAD_ENDED };
@@ -140,7 +141,11 @@ struct fold_rec {
 };
 
 struct container_rec {
-        /* together on two cache lines: what each switch touches */
+        /* A hash map's value begins 8 bytes before a cache line, behind its key, which each look-up reads: what is written at each switch
+         * is kept from there to the next line, so that it is one line that CPUs hand to one another. */
+        __u32 levels_window; /* its levels were given out in this window */
+        __u32 burst_partial; /* the open burst began before we looked */
+        /* the line that each switch touches */
         __s64 runnable; /* threads that run, wait or are stalled now */
         __u64 level_since_ns;
         __u64 exec_ns;
@@ -148,27 +153,28 @@ struct container_rec {
         __u64 stall_open;     /* run queues with stalled threads now */
         __u64 stall_since_ns;
         __u64 stall_total_ns; /* the stall clock: how long any queue was, without the open part */
-        __u64 own_stall_ns;   /* when a stall by a limit of the container itself last began */
-        __u64 burst_end_ns;   /* of the last burst */
+        __u32 window;
+        __u32 runnable_max; /* of the window */
+        /* the next ones */
+        __u64 own_stall_ns; /* when a stall by a limit of the container itself last began */
+        __u64 burst_end_ns; /* of the last burst */
         __u64 burst_exec_mark;
         __u64 burst_stall_mark;
         __u64 bursts;
         __u64 bursts_stalled; /* bursts whose stalls summed to warn_stall_ns or more */
         __u64 threads_ended;
         /* of the window */
-        __u64 runnable_max;
         __u64 burst_cpu_max_ns;
         __u64 burst_longest_ns;
         __u64 worst_ns;       /* the burst that its stalls stretched most: its length, */
         __u64 worst_stall_ns; /* the stalls in it, */
         __u64 worst_start_ns; /* and when it began */
-        __u32 window;
-        __u32 ended_window;  /* threads that ended in the window and were kept one by one */
-        __u32 levels_window; /* its levels were given out in this window */
-        __u32 burst_partial; /* the open burst began before we looked */
+        __u32 ended_window;   /* threads that ended in the window and were kept one by one */
+        __u32 pad;
         __u64 level_ns[LEVEL_BINS];
         __u32 burst_cpu_bins[BURST_BINS];
         __u32 burst_gap_bins[BURST_BINS];
+        __u64 pad_to_line[CONTAINER_PAD];
 };
 
 /* A task group as the programs know it, keyed by its address; `id` tells a reused address apart. */

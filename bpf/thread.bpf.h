@@ -221,6 +221,22 @@ __noinline int thread_settle_period(__u32 tid, __u64 period, __u64 used, __u64 n
         return 0;
 }
 
+/* The current period of the limit at @limit, which holds @p: without a helper where it is on one of the lowest levels, as it mostly is. */
+static __always_inline __u64 limit_period(struct task_struct *p, __u64 limit) {
+        struct task_group *tg = p->sched_task_group;
+
+        if ((__u64) tg != limit)
+                tg = tg->parent;
+        if ((__u64) tg != limit)
+                tg = tg->parent;
+        if ((__u64) tg != limit)
+                tg = tg->parent;
+        if ((__u64) tg == limit)
+                return (__u32) tg->cfs_bandwidth.nr_periods;
+        struct task_group *far = (void *) limit;
+        return (__u32) BPF_CORE_READ(far, cfs_bandwidth.nr_periods);
+}
+
 /* CPU time used up to now, into the ledger of its limit's periods. Returns it. */
 static __always_inline __u64 thread_charge(struct task_struct *p, struct thread_rec *r, __u64 now) {
         __u64 exec = p->se.sum_exec_runtime;
@@ -230,8 +246,7 @@ static __always_inline __u64 thread_charge(struct task_struct *p, struct thread_
         r->exec_ns += used;
         if (!r->limit)
                 return used;
-        struct task_group *limit = (void *) r->limit;
-        __u64 period = (__u32) BPF_CORE_READ(limit, cfs_bandwidth.nr_periods);
+        __u64 period = limit_period(p, r->limit);
         if (r->period == period)
                 r->period_exec_ns += used;
         else

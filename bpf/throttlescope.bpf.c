@@ -32,9 +32,8 @@ __u64 switches_seen;
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
         struct task_group *out = prev->sched_task_group, *in = next->sched_task_group;
-        __u8 slot = seen_slot(prev);
-        bool measure_out = prev->pid && group_is_measured(out, slot),
-             measure_in = next->pid && group_is_measured(in, slot);
+        bool measure_out = prev->pid && group_is_measured(out, prev),
+             measure_in = next->pid && group_is_measured(in, prev);
         struct thread_rec *r;
 
         run_queue_learn(next);
@@ -61,7 +60,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 }
 
 static __always_inline int wakes(struct task_struct *p) {
-        if (!group_is_measured(p->sched_task_group, seen_slot(p)))
+        if (!group_is_measured(p->sched_task_group, p))
                 return 0;
         __u64 now = clock_now(p->se.cfs_rq);
         struct thread_rec *r = thread_find(p);
@@ -96,7 +95,7 @@ SEC("?tp_btf/sched_migrate_task")
 int BPF_PROG(on_migrate, struct task_struct *p, int dest_cpu) {
         struct task_group *tg = p->sched_task_group;
 
-        if (!group_is_measured(tg, seen_slot(p)))
+        if (!group_is_measured(tg, p))
                 return 0;
         struct thread_rec *r = thread_find(p);
         if (!r || r->state != THREAD_WAIT)
@@ -118,7 +117,7 @@ int BPF_PROG(on_attach, struct cgroup *group, const char *path, struct task_stru
         __u32 key = threadgroup ? task->tgid | MOVED_PROCESS : task->pid;
         __u64 now = clock_guess();
 
-        if (!group_is_measured(task->sched_task_group, seen_slot(task)) && !thread_find(task))
+        if (!group_is_measured(task->sched_task_group, task) && !thread_find(task))
                 return 0;
         *group_seen_byte(task->sched_task_group) = GROUP_MEASURED;
         if (bpf_map_update_elem(&moves, &key, &now, BPF_ANY))
@@ -264,7 +263,7 @@ SEC("?iter/task")
 int seed(struct bpf_iter__task *ctx) {
         struct task_struct *p = ctx->task;
 
-        if (!p || !p->pid || !group_is_measured(p->sched_task_group, seen_slot(p)) || thread_find(p))
+        if (!p || !p->pid || !group_is_measured(p->sched_task_group, p) || thread_find(p))
                 return 0;
         __u64 now = clock_guess();
         bool waits = !p->on_cpu && task_is_runnable(p);

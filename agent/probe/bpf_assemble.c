@@ -13,6 +13,7 @@ _Static_assert((int) LOST_AT_THREADS_FULL == LOST_THREADS_FULL &&
                                (int) LOST_AT_SWITCHES == LOST_SWITCHES &&
                                (int) LOST_AT_LEDGER == LOST_LEDGER,
                "bpf/shared.h and snapshot.h differ");
+_Static_assert((56 + sizeof(struct container_rec)) % 64 == 0, "a container's record is whole cache lines");
 _Static_assert(STALL_BINS == SNAPSHOT_STALL_BINS && BURST_BINS == SNAPSHOT_BURST_BINS &&
                                LEVEL_BINS == SNAPSHOT_LEVEL_BINS && NAME_BYTES == PROC_NAME_MAX,
                "bpf/shared.h and snapshot.h differ");
