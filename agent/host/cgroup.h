@@ -88,7 +88,7 @@ struct cgroup_entry {
         const char *path;
         uint64_t id;
         uint32_t depth;
-        bool has_limit, has_processes;
+        bool has_limit;
 };
 int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgroup_entry **ret_entries,
                 size_t *ret_count, bool *ret_cut, struct why *why);

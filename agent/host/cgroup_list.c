@@ -69,16 +69,6 @@ static int open_waiting(const struct walk *walk, const struct waiting *at, char 
         return root_dir_open(walk->root, directory, ret_dir);
 }
 
-/* A group inside a threaded tree has no cgroup.procs to read (cgroup_procs_start(): EOPNOTSUPP). */
-static bool has_processes(const struct root_dir *dir) {
-        char buffer[CGROUP_RECORD_MAX];
-        ssize_t n = root_dir_read(dir, "cgroup.procs", buffer, sizeof(buffer));
-
-        if (n == -EOPNOTSUPP)
-                n = root_dir_read(dir, "cgroup.threads", buffer, sizeof(buffer));
-        return n > 0 || n == -EFBIG;
-}
-
 /* The mount that shows the most of the CPU hierarchy. */
 static int own_hierarchy(struct root *root, struct cgroup_mounts *ret_mounts,
                          const struct cgroup_mount **ret_mount, struct why *why) {
@@ -139,7 +129,6 @@ int cgroup_list(struct root *root, size_t max, struct arena *arena, struct cgrou
                                 .id = at.id,
                                 .depth = at.depth,
                                 .has_limit = cgroup_has_limit(&dir, mount->version),
-                                .has_processes = has_processes(&dir),
                 };
         }
         if (r < 0)

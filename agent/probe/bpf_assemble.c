@@ -6,6 +6,7 @@
 
 #include "assemble.h"
 #include "bpf_internal.h"
+#include "target_group.h"
 
 /* The kernel's list of what was lost is the beginning of the snapshot's. */
 _Static_assert((int) LOST_AT_THREADS_FULL == LOST_THREADS_FULL &&
@@ -252,7 +253,7 @@ static int assemble_containers(const struct probe_options *options, const struct
         struct target_container *targets = NULL;
         size_t count = 0, seen = 0;
         bool cut = false;
-        int r = target_list(root, &options->target, snapshot->arena, &targets, &count, &cut, why);
+        int r = target_list_groups(root, &options->target, snapshot->arena, &targets, &count, &cut, why);
 
         if (r < 0 && r != -ENODATA && r != -EACCES && r != -ENOENT)
                 return r;
@@ -384,6 +385,35 @@ static int assemble_threads(const struct drained *drained, struct snapshot *snap
         return 0;
 }
 
+/* A process of each container: one of its threads tells, and only where none is known the group's own list, which is a file more. */
+static int name_processes(struct root *root, struct snapshot *snapshot) {
+        for (size_t i = 0; i < snapshot->containers_count; i++) {
+                struct container_sample *container = &snapshot->containers[i];
+                const struct thread_sample *threads = snapshot->threads + container->first_thread;
+                uint32_t first = container->first_pid;
+                pid_t *pids;
+                size_t count = 0;
+
+                if (first > 0)
+                        continue;
+                for (size_t t = 0; t < container->threads_count; t++)
+                        if (!threads[t].ended && threads[t].host_pid > 0 &&
+                            (first == 0 || threads[t].host_pid < first))
+                                first = threads[t].host_pid;
+                if (first == 0 && container->chain.levels_count > 0) {
+                        int r = cgroup_pids(root, &container->chain, true, 1, snapshot->arena, &pids,
+                                            &count);
+
+                        if (r == -ENOMEM)
+                                return r;
+                        if (r >= 0 && count > 0)
+                                first = (uint32_t) pids[0];
+                }
+                container->first_pid = first;
+        }
+        return 0;
+}
+
 int bpf_assemble(struct probe_backend *base, const struct drained *drained, struct root *root,
                  struct snapshot *snapshot, struct why *why) {
         struct bpf_backend *backend = bpf_backend_of(base);
@@ -414,5 +444,6 @@ int bpf_assemble(struct probe_backend *base, const struct drained *drained, stru
         if (backend->options.target.scope == TARGET_NODE)
                 bpf_name_roots(backend, snapshot);
         backend->last_assembled_ns = drained->now_ns;
-        return snapshot_sort(snapshot);
+        r = snapshot_sort(snapshot);
+        return r < 0 ? r : name_processes(root, snapshot);
 }

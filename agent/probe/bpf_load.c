@@ -12,6 +12,9 @@
 /* A smaller one turns the verifier's refusal into ENOSPC. Untouched pages of it cost nothing. */
 #define VERIFIER_LOG_BYTES (16u << 20)
 
+/* From here on a block is the kernel's again as soon as it is freed. */
+#define LARGE_BLOCK_BYTES (64 << 10)
+
 /* What a way of measuring needs; tried in this order, switched on by trial. */
 struct bpf_plan {
         enum probe_method method;
@@ -276,6 +279,8 @@ int bpf_load(struct bpf_backend *backend, enum probe_method method, uint64_t tar
         int r;
 
         libbpf_set_print(quiet);
+        /* Else glibc raises this with each large block that libbpf frees, keeps all later ones on the heap, and never gives the holes back. */
+        mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
         r = kernel_facts_read(backend->live_root, &facts, why);
         if (r < 0)
                 return r;

@@ -341,6 +341,15 @@ static bool stands_alone(const struct cgroup_entry *group, const struct cgroup_e
         return true;
 }
 
+/* Some group's chain reaches up to the hierarchy's own root: no namespace hides a part of it. */
+static bool is_tree_whole(const struct listing *listing) {
+        for (size_t i = 0; i < listing->count; i++)
+                if (listing->containers[i].chain.levels_count > 0 &&
+                    !listing->containers[i].chain.parent_hidden)
+                        return true;
+        return false;
+}
+
 static int list_node(struct listing *listing, struct why *why) {
         struct cgroup_entry *entries;
         size_t count, containers_count = 0;
@@ -367,7 +376,7 @@ static int list_node(struct listing *listing, struct why *why) {
                 if (r == -ENOMEM)
                         return r;
         }
-        if (containers_count > 0)
+        if (containers_count > 0 || is_tree_whole(listing))
                 return 0;
         /* Perhaps the tree is hidden by a cgroup namespace while the host's processes are visible. */
         r = list_of_processes(listing, "", is_of_a_runtime);
