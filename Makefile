@@ -199,7 +199,7 @@ matrix: all workloads ## the kernel tests in virtual machines, one a kernel
 		eval "$(SUBMAKE) $$flags ARCH=arm64 B=$(B)/arm64 all workloads" || echo "no programs for arm64"
 	$(Q)BUILD=$(B) tests/run.sh matrix
 
-.PHONY: demo bench lab-threads lab-burst-api
+.PHONY: demo bench lab-threads lab-burst-api lab-haproxy
 demo: ## makes a throttled container and shows what the program says about it
 	$(Q)tests/install-deps.sh build
 	$(Q)$(SUBMAKE) all $(B)/tests/load
@@ -210,6 +210,8 @@ lab-threads: all workloads ## the thread experiments
 	$(Q)BUILD=$(B) tests/lab/threads.sh
 lab-burst-api: all workloads ## an API slow below its limit, and why
 	$(Q)BUILD=$(B) python3 -B tests/lab/burst_api.py
+lab-haproxy: all workloads ## 48 threads on one CPU against one
+	$(Q)BUILD=$(B) python3 -B tests/lab/haproxy.py
 
 # --- the rest ---------------------------------------------------------------------------------------------------------
 PREFIX ?= /usr/local
