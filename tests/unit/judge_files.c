@@ -62,7 +62,8 @@ Test(judge_files, table) {
                 const struct judgement *judgement = court_judge(&court);
 
                 cr_assert(lost.is_bound);
-                cr_assert_eq(lost.wanted_ns, (1000 + row->quota_ms + row->ancestor_ms + row->contention_ms) * MS);
+                cr_assert_eq(lost.wanted_ns,
+                             (1000 + row->quota_ms + row->ancestor_ms + row->contention_ms) * MS);
                 cr_assert_eq(lost.quota_ns, row->quota_ms * MS, "row %zu: %" PRIu64, i, lost.quota_ns);
                 cr_assert_eq(lost.ancestor_ns, row->ancestor_ms * MS, "row %zu", i);
                 cr_assert_eq(lost.contention_ns, row->contention_ms * MS, "row %zu", i);
