@@ -16,7 +16,12 @@ nginx-light
 apache2
 php-fpm
 puma
-unicorn'
+unicorn
+postgresql
+pgbouncer
+redis-server
+memcached
+mariadb-server'
 matrix='qemu-system-x86 qemu-system-arm cpio binutils zstd debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross'
 
 [ $# -gt 0 ] || set -- build test
