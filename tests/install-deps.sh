@@ -21,7 +21,8 @@ postgresql
 pgbouncer
 redis-server
 memcached
-mariadb-server'
+mariadb-server
+default-jdk-headless'
 matrix='qemu-system-x86 qemu-system-arm cpio binutils zstd debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross'
 
 [ $# -gt 0 ] || set -- build test

@@ -121,3 +121,4 @@ extern const struct runtime runtime_ruby;
 extern const struct runtime runtime_envoy;
 extern const struct runtime runtime_redis;
 extern const struct runtime runtime_memcached;
+extern const struct runtime runtime_jvm;
