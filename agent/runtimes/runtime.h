@@ -122,3 +122,5 @@ extern const struct runtime runtime_envoy;
 extern const struct runtime runtime_redis;
 extern const struct runtime runtime_memcached;
 extern const struct runtime runtime_jvm;
+extern const struct runtime runtime_postgres;
+extern const struct runtime runtime_pgbouncer;
