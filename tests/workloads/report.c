@@ -2,9 +2,11 @@
 
 /* The truth, one JSON object a line. What is not known is left out. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,7 +65,44 @@ int read_steal_ns(uint64_t *ret) {
         return 0;
 }
 
-/* Each CPU adds up what all that ran on it had waited for it, ended threads and their exits included. */
+/* The kernel's threads are children of its first one, whose number is 2 wherever it can be seen. */
+static bool is_kernel_thread(pid_t pid) {
+        char path[64], line[512], *behind;
+        int parent = 0;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+        f = fopen(path, "re");
+        if (!f)
+                return false;
+        behind = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+        fclose(f);
+        return behind && sscanf(behind, ") %*c %d", &parent) == 1 && (pid == 2 || parent == 2);
+}
+
+/* What had waited beside the workload, as far as it is known to be none of it: the kernel, init, who started us, and this controller. */
+static uint64_t read_others_delay_ns(void) {
+        struct dirent *entry;
+        uint64_t sum = 0;
+        DIR *proc = opendir("/proc");
+
+        while (proc && (entry = readdir(proc))) {
+                pid_t pid = (pid_t) strtol(entry->d_name, NULL, 10);
+                struct schedstat sched;
+
+                if (pid <= 0 || (pid != 1 && pid != getppid() && pid != getpid() && !is_kernel_thread(pid)))
+                        continue;
+                if (schedstat_read(pid, pid, &sched) == 0)
+                        sum += sched.delay_ns;
+        }
+        if (proc)
+                closedir(proc);
+        return sum;
+}
+
+/*
+ * Each CPU adds up what all that ran on it had waited for it, ended threads and their exits included; others than the workload are taken off.
+ */
 uint64_t read_machine_delay_ns(void) {
         unsigned long long delay;
         uint64_t sum = UNKNOWN;
@@ -77,7 +116,7 @@ uint64_t read_machine_delay_ns(void) {
                 if (sscanf(line, "cpu%*u %*u %*u %*u %*u %*u %*u %*u %llu", &delay) == 1)
                         sum = (sum == UNKNOWN ? 0 : sum) + delay;
         fclose(f);
-        return sum;
+        return sum == UNKNOWN ? sum : sum - read_others_delay_ns();
 }
 
 static void report_group(const struct group *g) {
