@@ -119,6 +119,7 @@ extern const struct runtime runtime_apache;
 extern const struct runtime runtime_php_fpm;
 extern const struct runtime runtime_ruby;
 extern const struct runtime runtime_envoy;
+extern const struct runtime runtime_go;
 extern const struct runtime runtime_redis;
 extern const struct runtime runtime_memcached;
 extern const struct runtime runtime_jvm;
