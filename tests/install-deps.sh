@@ -22,7 +22,10 @@ pgbouncer
 redis-server
 memcached
 mariadb-server
-default-jdk-headless'
+default-jdk-headless
+gunicorn
+uvicorn
+celery'
 matrix='qemu-system-x86 qemu-system-arm cpio binutils zstd debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross'
 
 [ $# -gt 0 ] || set -- build test

@@ -125,3 +125,4 @@ extern const struct runtime runtime_memcached;
 extern const struct runtime runtime_jvm;
 extern const struct runtime runtime_postgres;
 extern const struct runtime runtime_pgbouncer;
+extern const struct runtime runtime_python;
