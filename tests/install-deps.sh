@@ -25,7 +25,8 @@ mariadb-server
 default-jdk-headless
 gunicorn
 uvicorn
-celery'
+celery
+erlang-base'
 matrix='qemu-system-x86 qemu-system-arm cpio binutils zstd debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross'
 
 [ $# -gt 0 ] || set -- build test

@@ -126,3 +126,4 @@ extern const struct runtime runtime_jvm;
 extern const struct runtime runtime_postgres;
 extern const struct runtime runtime_pgbouncer;
 extern const struct runtime runtime_python;
+extern const struct runtime runtime_beam;

@@ -11,10 +11,9 @@
 
 /* In the order of the report. Ends with NULL. */
 static const struct runtime *const runtimes[] = {
-                &runtime_haproxy,   &runtime_nginx, &runtime_apache,   &runtime_php_fpm,
-                &runtime_ruby,      &runtime_envoy, &runtime_go,       &runtime_redis,
-                &runtime_memcached, &runtime_jvm,   &runtime_postgres, &runtime_pgbouncer,
-                &runtime_python,    NULL,
+                &runtime_haproxy,  &runtime_nginx,     &runtime_apache, &runtime_php_fpm,   &runtime_ruby,
+                &runtime_envoy,    &runtime_go,        &runtime_redis,  &runtime_memcached, &runtime_jvm,
+                &runtime_postgres, &runtime_pgbouncer, &runtime_python, &runtime_beam,      NULL,
 };
 
 struct scanned {
