@@ -187,6 +187,7 @@ void config_read_text(struct config_reader *reader, const char *name, const char
 /* --- files --- */
 
 static int read_folder(struct config_reader *reader, const char *path, unsigned includes) {
+        bool has_slash = path[0] && path[strlen(path) - 1] == '/';
         char **names = NULL;
         int r = process_list_files(reader->process, path, &names);
 
@@ -195,7 +196,7 @@ static int read_folder(struct config_reader *reader, const char *path, unsigned 
         for (char **name = names; *name; name++) {
                 char found[PATH_MAX + NAME_MAX + 2];
 
-                (void) snprintf(found, sizeof(found), "%s/%s", path, *name);
+                (void) snprintf(found, sizeof(found), "%s%s%s", path, has_slash ? "" : "/", *name);
                 read_path(reader, found, includes + 1);
         }
         root_names_free(names);

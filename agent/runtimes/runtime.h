@@ -127,3 +127,4 @@ extern const struct runtime runtime_postgres;
 extern const struct runtime runtime_pgbouncer;
 extern const struct runtime runtime_python;
 extern const struct runtime runtime_beam;
+extern const struct runtime runtime_mysql;
