@@ -26,7 +26,8 @@ default-jdk-headless
 gunicorn
 uvicorn
 celery
-erlang-base'
+erlang-base
+nodejs'
 matrix='qemu-system-x86 qemu-system-arm cpio binutils zstd debian-archive-keyring gcc-aarch64-linux-gnu libc6-dev-arm64-cross'
 
 [ $# -gt 0 ] || set -- build test

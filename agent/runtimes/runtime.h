@@ -128,3 +128,4 @@ extern const struct runtime runtime_pgbouncer;
 extern const struct runtime runtime_python;
 extern const struct runtime runtime_beam;
 extern const struct runtime runtime_mysql;
+extern const struct runtime runtime_node;

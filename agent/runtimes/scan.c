@@ -11,10 +11,23 @@
 
 /* In the order of the report. Ends with NULL. */
 static const struct runtime *const runtimes[] = {
-                &runtime_haproxy,   &runtime_nginx, &runtime_apache,   &runtime_php_fpm,
-                &runtime_ruby,      &runtime_envoy, &runtime_go,       &runtime_redis,
-                &runtime_memcached, &runtime_jvm,   &runtime_postgres, &runtime_pgbouncer,
-                &runtime_python,    &runtime_beam,  &runtime_mysql,    NULL,
+                &runtime_haproxy,
+                &runtime_nginx,
+                &runtime_apache,
+                &runtime_php_fpm,
+                &runtime_ruby,
+                &runtime_envoy,
+                &runtime_go,
+                &runtime_redis,
+                &runtime_memcached,
+                &runtime_jvm,
+                &runtime_postgres,
+                &runtime_pgbouncer,
+                &runtime_python,
+                &runtime_beam,
+                &runtime_mysql,
+                &runtime_node,
+                NULL,
 };
 
 struct scanned {
