@@ -223,6 +223,7 @@ Test(judge_files, threads_that_are_not_seen_lose_time_too) {
         cr_expect_eq(judgement->severity, SEVERITY_WARNING);
         cr_expect_eq(lost.ancestor_ns, 3000 * MS);
         cr_expect_eq(lost.wanted_ns, 5000 * MS);
+        court_close(&court);
 }
 
 /* Before 6.6 a clock runs on an empty queue, too: nothing follows from it about others. */
@@ -234,4 +235,5 @@ Test(judge_files, a_clock_that_runs_on_empty_queues_proves_nobody) {
         court.facts.runqueue_throttled_ns = 3000 * MS;
 
         cr_expect_eq(court_judge(&court)->verdict, VERDICT_FINE);
+        court_close(&court);
 }
